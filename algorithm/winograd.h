@@ -10,16 +10,16 @@
 // - k] * weight[k]. An axis that is not transformed is F(1, 1), whose matrices are 1: there the taps are
 // summed as the gather does.
 //
-// The matrices of F(2, 3) and F(3, 2) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
-// real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
-// (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
-// fast at 128 channels. On GPUs six points make F(5, 2) to F(2, 5), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
-// errors are two thirds of those at 0, 1, -1, 2, -2, and at all of these. What they divide by is left to the end, where the
-// quotients of integers are integers: so those stay exact here, too, as long as sums have few enough bits.
+// The matrices of F(2, 3) and F(3, 2) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and
+// on real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere (five points cannot
+// all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as fast at 128 channels. On GPUs six
+// points make F(5, 2) to F(2, 5), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose errors are two thirds of those at 0, 1,
+// -1, 2, -2, and at all of these. What they divide by is left to the end, where the quotients of integers are integers: so those
+// stay exact here, too, as long as sums have few enough bits.
 //
-// At a stride, output o and kernel position k are of cells and taps of a phase: o + padding = stride * cell + phase and k = stride *
-// tap + phase. Then a phase is the sum over taps of input[cell - tap] * weight[tap of the phase], a transposed convolution of stride
-// 1, and all phases see the same tiles of inputs: they are channels (runtime/src/choice/winograd_sizes.h).
+// At a stride, output o and kernel position k are of cells and taps of a phase: o + padding = stride * cell + phase and k = stride
+// * tap + phase. Then a phase is the sum over taps of input[cell - tap] * weight[tap of the phase], a transposed convolution of
+// stride 1, and all phases see the same tiles of inputs: they are channels (runtime/src/choice/winograd_sizes.h).
 #ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 #define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
 
@@ -132,7 +132,8 @@ Halide::Expr transformed_taps(const Transform &of_most, const Halide::Expr &taps
 
 /// Of so many `outputs`, those beyond lack what is at infinity. `element` gives the points.
 template <class Element>
-Halide::Expr transformed_outputs(const Transform &of_most, const Halide::Expr &outputs, const Halide::Expr &output, Element element) {
+Halide::Expr transformed_outputs(const Transform &of_most, const Halide::Expr &outputs, const Halide::Expr &output,
+                                 Element element) {
     const int last = of_most.points() - 1;
     Matrix finite = of_most.output;
     for (std::vector<float> &row : finite) row[last] = 0;

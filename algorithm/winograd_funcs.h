@@ -13,8 +13,8 @@ struct WinogradFuncs : FlatGemmFuncs {
     winograd::Transform across, down;
 
     Halide::Var point_x{"point_x"}, point_y{"point_y"};
-    /// (place, point_y, summed, plane, segment, tile, group), in its update: rows of tiles, one behind the other. Without a transform of
-    /// columns there is none.
+    /// (place, point_y, summed, plane, segment, tile, group), in its update: rows of tiles, one behind the other. Without a
+    /// transform of columns there is none.
     Halide::Func transformed_down{"transformed_down"};
     Halide::RDom down_rows;  ///< place of a vector, vector, row of tiles
     /// (place, summed, plane, register_tile, point_x, point_y, segment, tile, group).

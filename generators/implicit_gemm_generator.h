@@ -110,8 +110,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             funcs_.run_margin = (funcs_.row_taps - 1 + 3) / 4 * 4;  // of which lanes have four
             if (input_layout != PictureLayout::channels_first || weight_map || schedule_params.row_sets > 1 ||
                 schedule_params.whole_rows)
-                throw std::invalid_argument("row_taps of packed pictures, with weight_map, row_sets or whole_rows; the rule is none "
-                                            "of these");
+                throw std::invalid_argument(
+                    "row_taps of packed pictures, with weight_map, row_sets or whole_rows; the rule is none of these");
         }
     }
 

@@ -2,8 +2,8 @@
 // the output before it:
 //   list_choices cpu tests/shapes/*.txt
 //   LD_LIBRARY_PATH=build/tests/ptx_machine PTX_MACHINE_CODE=build/runtime/kernels list_choices cuda tests/shapes/*.txt
-// A line for each problem, format of all tensors, operation and precision: the kernel, how many would do, bytes of workspace and packed
-// weight.
+// A line for each problem, format of all tensors, operation and precision: the kernel, how many would do, bytes of workspace and
+// packed weight.
 #include <cstdio>
 #include <fstream>
 #include <sstream>

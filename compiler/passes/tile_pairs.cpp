@@ -1,9 +1,9 @@
 // Stores of a tile (TileStore) by pairs: the way that asks nothing of the output.
 //
-// A *line* is what one row of the tile gives to the output: its columns, or, where two tiles of 64 rows alternate (mma_m_tile), column
-// 0 of both, column 1 of both, and so on. A *turn* brings 8 lines of every warp to shared memory; then each lane stores pairs of
-// elements that are neighbours in the output, if there are such. Where neighbours lie in the rows of a column, neighbouring lanes take
-// neighbouring rows first.
+// A *line* is what one row of the tile gives to the output: its columns, or, where two tiles of 64 rows alternate (mma_m_tile),
+// column 0 of both, column 1 of both, and so on. A *turn* brings 8 lines of every warp to shared memory; then each lane stores
+// pairs of elements that are neighbours in the output, if there are such. Where neighbours lie in the rows of a column,
+// neighbouring lanes take neighbouring rows first.
 #include "compiler/passes/placeholder_calls.h"
 #include "compiler/passes/tile_store.h"
 

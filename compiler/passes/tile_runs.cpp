@@ -177,7 +177,8 @@ class TileStore::Runs {
     /// The place in its line of an element of those that a lane stores at once.
     Expr place(int slot, int i) const {
         if (in_lanes_)
-            return (integer(".thread_id_y") * columns_of_group + integer(".thread_id_x") / 4) * columns_of_lane() + slot * values_ + i;
+            return (integer(".thread_id_y") * columns_of_group + integer(".thread_id_x") / 4) * columns_of_lane() +
+                   slot * values_ + i;
         return (integer(slot_name(slot)) * lanes_of_warp + integer(".thread_id_x")) * values_ + i;
     }
     std::string of_element(const std::string &name, int slot, int i) const {

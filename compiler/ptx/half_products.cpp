@@ -1,5 +1,5 @@
-// Products of rows of words, of which every thread loads two neighbours at once, and takes the halves that its warpgroup multiplies:
-// so a register has two neighbours of what is summed over.
+// Products of rows of words, of which every thread loads two neighbours at once, and takes the halves that its warpgroup
+// multiplies: so a register has two neighbours of what is summed over.
 #include "compiler/passes/warpgroup.h"
 #include "compiler/ptx/product_text.h"
 #include "compiler/ptx/products.h"

@@ -18,8 +18,8 @@ void wait(const CallSite &site, const char *instruction, const std::string &loop
 
 void expect_bytes(const CallSite &site, PtxWriter &out) {
     const SharedAddress barrier(site);
-    out.line("\t", barrier.begin, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [", barrier.at, "], ", site.call.field("bytes"), ";",
-             barrier.end);
+    out.line("\t", barrier.begin, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [", barrier.at, "], ",
+             site.call.field("bytes"), ";", barrier.end);
 }
 
 void arrive(const CallSite &site, PtxWriter &out) {

@@ -6,7 +6,8 @@
 
 namespace conv_transpose {
 
-/// Expands a call if it is one of such a barrier, and says whether. Without a copy engine the thread that has copied arrives at last.
+/// Expands a call if it is one of such a barrier, and says whether. Without a copy engine the thread that has copied arrives at
+/// last.
 bool expand_mbarrier(const CallSite &site, bool has_copy_engine, Labels &labels, PtxWriter &out);
 
 }  // namespace conv_transpose

@@ -32,8 +32,8 @@ void place_columns(const SharedOperand &b, PtxWriter &out) {
 
 void load_rows(const SharedOperand &a, int row_tiles, int step, PtxWriter &out) {
     for (int i = 0; i < row_tiles; i++)
-        out.line("ldmatrix.sync.aligned.m8n8.x4", a.is_transposed ? ".trans" : "", ".shared.b16 ", braced("a", 4 * i, 4), ", [a_at+",
-                 a.at_step(step) + i * rows_of_instruction / columns_of_group * a.group, "];");
+        out.line("ldmatrix.sync.aligned.m8n8.x4", a.is_transposed ? ".trans" : "", ".shared.b16 ", braced("a", 4 * i, 4),
+                 ", [a_at+", a.at_step(step) + i * rows_of_instruction / columns_of_group * a.group, "];");
 }
 
 void load_columns(const SharedOperand &b, int groups, int at, PtxWriter &out) {

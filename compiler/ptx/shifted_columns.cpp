@@ -1,7 +1,7 @@
 // Sums of taps that are rows of a tile: what a tap adds to is as many columns further as it is behind the centre. Taps behind it go
 // right, from the last on, each to the sums of the one before; those before it left, from the first on. They go to columns of the
-// lane's own, of a neighbouring lane's, or of a neighbouring warp's: of those the centre's sums get what they lack at last, by shared
-// memory.
+// lane's own, of a neighbouring lane's, or of a neighbouring warp's: of those the centre's sums get what they lack at last, by
+// shared memory.
 #include "compiler/passes/warpgroup.h"
 #include "compiler/ptx/tile_registers.h"
 #include "compiler/ptx/tile_turns.h"
@@ -55,12 +55,13 @@ class ShiftedColumns {
 
     static std::string moved(int eight, int second) { return "moved" + std::to_string(2 * eight + second); }
 
-    /// Gives a lane's column to its neighbour, or where the warp ends to shared memory. All are under way before the first is added.
+    /// Gives a lane's column to its neighbour, or where the warp ends to shared memory. All are under way before the first is
+    /// added.
     void send(int tap, int column, const char *way, const char *end, const char *where_warp_ends) const {
         for (int eight = 0; eight < eights_; eight++) {
             for (int second = 0; second < 2; second++)
-                out_.line("shfl.sync.", way, ".b32 ", moved(eight, second), ", ", tile_.sum(column, tap, eight, second), ", 4, ", end,
-                          ", 0xffffffff;");
+                out_.line("shfl.sync.", way, ".b32 ", moved(eight, second), ", ", tile_.sum(column, tap, eight, second), ", 4, ",
+                          end, ", 0xffffffff;");
             out_.line(where_warp_ends, " st.shared.v2.f32 [at+", place(tap, eight), "], {", tile_.sum(column, tap, eight, 0), ",",
                       tile_.sum(column, tap, eight, 1), "};");
         }
@@ -96,7 +97,8 @@ class ShiftedColumns {
         for (int eight = 0; eight < eights_; eight++)
             for (int second = 0; second < 2; second++)
                 for (int column = 0; column < tile_.of_lane; column++)
-                    out_.line("mov.f32 ", tile_.sum(column, 0, eight, second), ", ", tile_.sum(column, centre_, eight, second), ";");
+                    out_.line("mov.f32 ", tile_.sum(column, 0, eight, second), ", ",
+                              tile_.sum(column, centre_, eight, second), ";");
     }
 
     const RegistersOfLines tile_;
@@ -112,7 +114,7 @@ void add_shifted(const CallSite &site, const std::string &label, PtxWriter &out)
     const PlaceholderCall &call = site.call;
     const RegistersOfLines tile(call);
     if (tile.taps * tile.rows_of_tap > rows_per_turn * call.field("pitch"))
-        throw PtxExpansionError("PTX expansion: taps that are rows are added in tiles of lines of columns, as far as there is room");
+        throw PtxExpansionError("PTX expansion: taps that are rows are added as far as there is room in shared memory");
     out.line("{ .reg .b32 at, warp, lane, first, second, moved<", tile.rows_of_tap / 4,
              ">; .reg .pred there, is_first, is_last, is_mine;");
     out.line("mov.u32 at, %tid.z; mov.u32 warp, %tid.y; mad.lo.u32 at, at, ", warps_of_warpgroup, ", warp; mov.u32 lane, %tid.x; "

@@ -1,5 +1,5 @@
-// The instructions of a warpgroup's tile, and the layouts that they need: clearing it, adding products (products.h), and bringing it to
-// shared memory (tile_turns.h).
+// The instructions of a warpgroup's tile, and the layouts that they need: clearing it, adding products (products.h), and bringing
+// it to shared memory (tile_turns.h).
 //
 // OPERANDS lie in shared memory as rows of 16 bytes: four consecutive k of one m (operand A) or one n
 // (operand B); of 16-bit operands eight. Rows follow each other without gaps, so that row i is at base + 16 i, and the next four k

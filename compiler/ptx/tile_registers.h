@@ -26,10 +26,10 @@ inline std::string braced(const std::string &name, int first, int count) {
 
 /// Tiles of 64 rows and repeats each have columns / 2 registers, in this order.
 struct TileRegisters {
-    explicit TileRegisters(const PlaceholderCall &call)
-        : TileRegisters(call, call.field("tile")) {}
+    explicit TileRegisters(const PlaceholderCall &call) : TileRegisters(call, call.field("tile")) {}
     TileRegisters(const PlaceholderCall &call, int id)
-        : id(id), rows(call.field("m")), row_tiles(rows / rows_of_instruction), columns(call.field("n")), repeats(call.field("r")) {}
+        : id(id), rows(call.field("m")), row_tiles(rows / rows_of_instruction), columns(call.field("n")),
+          repeats(call.field("r")) {}
 
     int size() const { return rows * columns / (2 * rows_of_instruction) * repeats; }
     int first(int row_tile, int repeat) const { return (row_tile * repeats + repeat) * columns / 2; }

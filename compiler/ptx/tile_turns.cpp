@@ -1,6 +1,6 @@
-// A warp's fragments are 8 rows x 32 bytes an instruction; written so, global memory would see quarters of lines. Each warp therefore
-// turns 8 rows at a time through shared memory that the operands no longer need; the lowering pass stores from there, pairs of
-// neighbouring elements, 256 bytes an instruction where rows begin on 8 bytes.
+// A warp's fragments are 8 rows x 32 bytes an instruction; written so, global memory would see quarters of lines. Each warp
+// therefore turns 8 rows at a time through shared memory that the operands no longer need; the lowering pass stores from there,
+// pairs of neighbouring elements, 256 bytes an instruction where rows begin on 8 bytes.
 #include "compiler/ptx/tile_turns.h"
 
 #include "compiler/passes/warpgroup.h"
@@ -17,6 +17,8 @@ struct TurnedRows {
         : set(call.field("row")), half(call.field("half")), pitch(4 * call.field("pitch")), tiles(call.field("tiles")),
           begin(call.field_or("at", 0)), rows(call.field_or("rows", rows_per_turn)),
           first(rows == rows_per_turn ? 0 : set * rows_of_warp_and_set + half * rows_per_turn) {}
+
+    int first_row_of(int warp) const { return set * rows_of_instruction + warp * rows_of_warp_and_set + half * rows_per_turn; }
 
     int set, half, pitch, tiles, begin;
     int rows;   // that a warp has in shared memory: all of its rows, or 8 of them
@@ -83,7 +85,7 @@ void turn_columns(const PlaceholderCall &call, PtxWriter &out) {
     out.line("mov.u32 part, %tid.z; mad.lo.u32 at, part, ", 4 * turned.rows, ", at; mul.lo.u32 at, at, ", turned.pitch,
              "; mov.u32 part, %tid.y; mad.lo.u32 column, part, 16, column; mad.lo.u32 at, column, ", bytes, ", at;");
     const auto store = [&](int warp, int part, int i) {
-        const int eight = (turned.set * rows_of_instruction + warp * rows_of_warp_and_set + turned.half * rows_per_turn) / columns_of_group;
+        const int eight = turned.first_row_of(warp) / columns_of_group;
         const int column = part * rows_of_instruction + i / 2 * columns_of_group, row = warp * turned.rows + turned.first + i % 2;
         const int at = turned.begin + row * turned.pitch + column * bytes, sum = part * tile.rows / 2 + 4 * eight + i;
         if (is_float(call)) out.line("st.shared.f32 [at+", at, "], ", tile.at(sum), ";");
@@ -109,12 +111,12 @@ void turn_lines(const PlaceholderCall &call, PtxWriter &out) {
              ", lane; mad.lo.u32 at, lane, ", 4 * tile.of_lane, ", at;");
     for (int warp = 0; warp < warps_of_warpgroup; warp++)
         for (int second = 0; second < 2; second++) {
-            const int row = turned.set * rows_of_instruction + warp * rows_of_warp_and_set + turned.half * rows_per_turn;
+            const int eight = turned.first_row_of(warp) / columns_of_group;
             std::string sums;
             for (int column = 0; column < tile.of_lane; column++)
-                sums += (column ? "," : "") + tile.sum(column, 0, row / columns_of_group, second);
-            out.line("st.shared.v", tile.of_lane, ".f32 [at+", turned.begin + (warp * rows_per_turn + second) * turned.pitch, "], {",
-                     sums, "};");
+                sums += (column ? "," : "") + tile.sum(column, 0, eight, second);
+            const int at = turned.begin + (warp * rows_per_turn + second) * turned.pitch;
+            out.line("st.shared.v", tile.of_lane, ".f32 [at+", at, "], {", sums, "};");
         }
     wait_for_warpgroup(out);
     out.line("}");

@@ -13,8 +13,8 @@ void wait_for_warp(PtxWriter &out);
 /// What a warp stores all warps of its warpgroup have turned.
 void wait_for_warpgroup(PtxWriter &out);
 
-/// Write 8 rows of every warp to the warp's part of shared memory; of two tiles of 64 rows, their elements in turns. turn_columns is
-/// for tiles that are columns x rows, turn_lines for those among them that are RegistersOfLines.
+/// Write 8 rows of every warp to the warp's part of shared memory; of two tiles of 64 rows, their elements in turns. turn_columns
+/// is for tiles that are columns x rows, turn_lines for those among them that are RegistersOfLines.
 void turn_rows(const PlaceholderCall &turn, PtxWriter &out);
 void turn_columns(const PlaceholderCall &turn, PtxWriter &out);
 void turn_lines(const PlaceholderCall &turn, PtxWriter &out);

@@ -18,16 +18,16 @@ struct FragmentOrder {
 };
 constexpr FragmentOrder as_wgmma{1, 4}, neighbouring_k{2, 1};
 
-/// The addresses `name`0, 1, ...: of an element's place among the first eight k and `rows` rows of a run, and of further rows, eight
-/// each, and of the other k.
+/// The addresses `name`0, 1, ...: of an element's place among the first eight k and `rows` rows of a run, and of further rows,
+/// eight each, and of the other k.
 void place_elements(const std::string &name, const SharedOperand &operand, int rows, FragmentOrder order, const char *shift,
                     PtxWriter &out) {
     out.line("shr.u32 part, g, 2; mul.lo.u32 at, t, ", order.first,
              "; xor.b32 part, part, at; shl.b32 part, part, 4; mad.lo.u32 at, t, ", order.first * line,
              ", part; and.b32 part, g, 3; mad.lo.u32 at, part, 4, at; ", shift);
     for (int i = 0; i < 2 * rows; i++)
-        out.line("xor.b32 part, at, ", i / 2 * 2 * bytes_of_row + i % 2 * order.other * (line + bytes_of_row), "; mad.lo.u32 ", name,
-                 i, ", ", operand.start, ", 16, part;");
+        out.line("xor.b32 part, at, ", i / 2 * 2 * bytes_of_row + i % 2 * order.other * (line + bytes_of_row), "; mad.lo.u32 ",
+                 name, i, ", ", operand.start, ", 16, part;");
 }
 
 /// The same of the 16 rows that a warp has: two warps share a run of 32, and the next two have the next.

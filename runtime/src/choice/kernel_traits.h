@@ -107,8 +107,8 @@ struct CalledWith {
     bool packs_groups = false;
     /// In panels of channels, kernel positions lie inside of the channels that are summed.
     bool taps_innermost = false;
-    /// In panels of channels, of the type of its pictures, two channels that are summed lie side by side, and are multiplied as one;
-    /// also of kernels that pack weights.
+    /// In panels of channels, of the type of its pictures, two channels that are summed lie side by side, and are multiplied as
+    /// one; also of kernels that pack weights.
     bool sums_pairs = false;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
     /// size, at every kernel position.

@@ -1,4 +1,5 @@
-// Taps as channels of the problem that is computed, so that they fill tiles: of rows that are packed before, or of tensors that lie so.
+// Taps as channels of the problem that is computed, so that they fill tiles: of rows that are packed before, or of tensors that lie
+// so.
 #ifndef CONV_TRANSPOSE_RUNTIME_TAPS_AS_CHANNELS_H
 #define CONV_TRANSPOSE_RUNTIME_TAPS_AS_CHANNELS_H
 
@@ -20,8 +21,8 @@ std::optional<Computation> with_strides_as_taps(const Computation &given);
 /// Where output channels are few, what all taps see of them is less than the input, which then is read once.
 std::optional<Computation> with_taps_as_rows(const Computation &given);
 
-/// Where every output is seen by one tap, of pictures in channels_last: maps of what a kernel reads have no strides, and taps of few
-/// channels fill tiles and boxes.
+/// Where every output is seen by one tap, of pictures in channels_last: maps of what a kernel reads have no strides, and taps of
+/// few channels fill tiles and boxes.
 std::optional<Computation> with_taps_side_by_side(const Computation &given, const PlanOptions &options);
 
 /// Where every output is seen by one tap, two along the width, of pictures of 16 bits in channels_first.

@@ -25,8 +25,8 @@ std::optional<Computation> with_long_rows(const Computation &given);
 int64_t packed_row_channels(const KernelTraits &k, const Computation &c);
 
 /// Channels of packed rows, of which `values` are 16 bytes: filled up to these, and rows of more begin with sectors of the
-/// second-level cache. Of 73 problems of 12, 20, 24, ... 386 channels in float16 whose rows did not begin with sectors, 70 were as fast or faster so, by
-/// 8 % on average, 63 % at most (H200, 2026-11-23).
+/// second-level cache. Of 73 problems of 12, 20, 24, ... 386 channels in float16 whose rows did not begin with sectors, 70 were as
+/// fast or faster so, by 8 % on average, 63 % at most (H200, 2026-11-23).
 int64_t in_whole_sectors(int64_t channels, int64_t values);
 
 }  // namespace conv_transpose
