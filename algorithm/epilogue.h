@@ -1,6 +1,6 @@
 // What follows the sum before it is stored: the activation, chosen at run time.
-#ifndef CONV_TRANSPOSE_GENERATORS_EPILOGUE_H
-#define CONV_TRANSPOSE_GENERATORS_EPILOGUE_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_EPILOGUE_H
+#define CONV_TRANSPOSE_ALGORITHM_EPILOGUE_H
 
 #include "Halide.h"
 #include "algorithm/kernel_interface.h"

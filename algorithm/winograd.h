@@ -20,8 +20,8 @@
 // At a stride, output o and kernel position k are of cells and taps of a phase: o + padding = stride * cell + phase and k = stride
 // * tap + phase. Then a phase is the sum over taps of input[cell - tap] * weight[tap of the phase], a transposed convolution of
 // stride 1, and all phases see the same tiles of inputs: they are channels (runtime/src/choice/winograd_sizes.h).
-#ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
-#define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_WINOGRAD_H
+#define CONV_TRANSPOSE_ALGORITHM_WINOGRAD_H
 
 #include <algorithm>
 #include <cstddef>

@@ -10,8 +10,8 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/tensor_layout.h"
 #include "algorithm/weight_layouts.h"
-#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
+#include "generators/format_text.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {

@@ -5,9 +5,9 @@
 
 #include "Halide.h"
 #include "algorithm/element_format.h"
+#include "algorithm/weight_layouts.h"
 #include "generators/format_text.h"
 #include "schedules/shared/kernel_description.h"
-#include "algorithm/weight_layouts.h"
 
 namespace conv_transpose {
 

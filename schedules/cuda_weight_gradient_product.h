@@ -15,8 +15,8 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {

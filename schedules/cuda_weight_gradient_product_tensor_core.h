@@ -69,8 +69,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/warpgroup_tile.h"
 
 namespace conv_transpose {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "problem/counting.h"
 #include "choice/computation.h"
 #include "choice/packed_pictures.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "conv_transpose/conv_transpose.h"
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
+#include "conv_transpose/conv_transpose.h"
 #include "device/tensor_map.h"
 #include "problem/layouts.h"
 #include "problem/operand.h"
