@@ -61,7 +61,7 @@ struct Axis {
     Expr cells() const { return rounded_up(results, phases); }
     Expr cells_of(const Expr &phase) const { return (results - phase + phases - 1) / phases; }
 
-    /// Of a cell: what its first tap inside of the picture sees and multiplies, and how many there are.
+    /// What a cell's first tap inside of the picture sees and multiplies, and how many such taps there are.
     Halide::Tuple seen(const Expr &cell, const Phase &p) const {
         const Expr at = cell * read_stride + p.shift, distance = falls ? -step : step;
         const Expr before = falls ? at - high : low - at, inside = falls ? at - low : high - at;
@@ -73,7 +73,7 @@ struct Axis {
         const Expr reach = max(p.taps - 1, 0) * step;
         return inside(falls ? p.shift + reach : p.shift, falls ? p.shift : p.shift + reach, cells);
     }
-    /// Of no phase there are more cells that are not, where there are so many that are.
+    /// No phase has more cells at the edges, where as many lie inside.
     Expr most_edges() const {
         const Expr reach = (most_taps - 1) * step;
         const Expr lowest = least_shift + (falls ? reach : Expr(0)), highest = most_shift + (falls ? Expr(0) : reach);

@@ -130,7 +130,7 @@ Halide::Expr transformed_taps(const Transform &of_most, const Halide::Expr &taps
     return rows.size() == 1 ? rows[0] : Halide::mux(point, rows);
 }
 
-/// Of so many `outputs`, those beyond lack what is at infinity. `element` gives the points.
+/// There are so many `outputs`: those beyond lack what is at infinity. `element` gives the points.
 template <class Element>
 Halide::Expr transformed_outputs(const Transform &of_most, const Halide::Expr &outputs, const Halide::Expr &output,
                                  Element element) {

@@ -23,7 +23,7 @@ struct WinogradFuncs : FlatGemmFuncs {
     Halide::Func products{"products"}, product{"product"};
     Halide::RDom summed;  ///< channel, plane of x, of y
     Halide::Expr summed_extent, most_register_tiles, chunk_panels;
-    /// Of the update of `result`: place of a vector, cell of a row of a tile, row, vector, register tile.
+    /// The update of `result` goes through places of a vector, cells of a row of a tile, rows, vectors, register tiles.
     Halide::RDom restored;
 };
 

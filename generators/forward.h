@@ -31,7 +31,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
       public DescribedGenerator {
   public:
     Schedule schedule_params;
-    /// Of other formats than float32 weights are read as they are given.
+    /// Weights are read as they are given where this is not float32.
     Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
 
     void configure() {

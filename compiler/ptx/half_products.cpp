@@ -21,7 +21,7 @@ void place_words(const CallSite &site, PtxWriter &out) {
     for (int i = 0; i < 4; i++) out.line("xor.b32 low, part, ", 2 * i, "; mad.lo.u32 at_", i, ", low, 16, at;");
 }
 
-/// Of a step, its first and its last eight k, of row g and of row g + 8.
+/// A step has its first and its last eight k, of row g and of row g + 8.
 void load_halves(PtxWriter &out) {
     for (int i = 0; i < 4; i++)
         for (int row = 0; row < 2; row++)

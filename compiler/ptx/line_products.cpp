@@ -16,7 +16,7 @@ void load(const std::string &name, int first, int count, int at, PtxWriter &out)
     out.line("ld.shared.", size, "b32 ", to, ", [at+", at, "];");
 }
 
-/// Of 16 bits neighbouring k share a register: lines of two k are loaded before, and halves of their words joined.
+/// Neighbouring k of 16 bits share a register: lines of two k are loaded before, and halves of their words joined.
 struct JoinedLines {
     int line, words;
 

@@ -67,7 +67,7 @@ class ShiftedColumns {
         }
     }
 
-    // Of the warpgroup's first and last columns nothing comes: they are not stored.
+    // Nothing comes to the warpgroup's first and last columns, which are not stored.
 
     void add_from_left(int tap, int column) const {
         find_lane(column / tile_.of_lane, "0");

@@ -68,7 +68,7 @@ class TensorCoreInstructions {
     void clear(const PlaceholderCall &call, PtxWriter &out);
     void promote(const PlaceholderCall &call, PtxWriter &out) const;
     void multiply(const CallSite &site, PtxWriter &out) const;
-    /// Of a tile in lines: one of the lane's sums, and the sums of taps that are rows.
+    /// A tile in lines tells one of the lane's sums, and adds those of taps that are rows.
     void read_sum(const CallSite &site, PtxWriter &out) const;
     void add_shifted_taps(const CallSite &site, const std::string &label, PtxWriter &out) const;
     /// Is told of all products before the first call.

@@ -48,7 +48,7 @@ struct Accepts {
     Size2 kernel{}, stride{}, dilation{}, padding_phase{};
     /// A tile of the passes of Winograd's algorithm has so many points.
     Size2 winograd_points{};
-    /// Of a CPU's flat kernels by it: a tile has so many cells.
+    /// A CPU's flat kernels by Winograd's algorithm have tiles of so many cells.
     Size2 winograd_cells{};
     /// Channels of one group.
     int64_t in_channels = 0, out_channels = 0;

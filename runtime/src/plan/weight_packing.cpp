@@ -106,7 +106,7 @@ bool WeightPacking::joins_taps() const noexcept {
     return kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing;
 }
 
-// Of these a run is packed at a time (generators/channel_panel_packing.cpp), in the order in which it lies.
+// Panels are packed a run at a time (generators/channel_panel_packing.cpp), in the order in which it lies.
 bool WeightPacking::packs_panels() const noexcept { return kernel_.weight_layout == WeightLayout::channel_panels; }
 
 // Whether channels that are summed lie inside of taps, as those of the output do in channels_last.
