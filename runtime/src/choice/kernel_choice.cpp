@@ -103,10 +103,9 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (has_rate(k) && vector_of(k) == vector_of(candidates[first].kernel) &&
-            k.packs_groups == candidates[first].kernel.packs_groups &&
-            expected_time(candidates[i]) < expected_time(candidates[best]))
-            best = i;
+        const bool compares = has_rate(k) && vector_of(k) == vector_of(candidates[first].kernel) &&
+                              k.packs_groups == candidates[first].kernel.packs_groups;
+        if (compares && expected_time(candidates[i]) < expected_time(candidates[best])) best = i;
     }
     return best;
 }
