@@ -22,7 +22,7 @@ struct ForwardFuncs {
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
     Halide::Func pixels{"pixels"};  ///< the sums by output position (x, y, channel, group, batch): phases interleaved
-    /// The same with the activation. Compute it element by element, apart from vector stores: a vector would evaluate
+    /// These are the sums with the activation. Compute them element by element, apart from vector stores: a vector would evaluate
     /// all activations.
     Halide::Func activated{"activated"};
     // To specialize `activated`, so that what was not asked for costs a branch.

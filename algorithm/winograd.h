@@ -81,8 +81,8 @@ inline Transform at_points(const std::vector<float> &finite, float divisor, int 
     return t;
 }
 
-/// The same with inputs and outputs in the reverse order: taps are then those of the mirrored kernel. So gradients of inputs, which
-/// read forwards what convolutions read backwards, have their weights as those have them.
+/// The transform with inputs and outputs in the reverse order: taps are then those of the mirrored kernel. So gradients of inputs,
+/// which read forwards what convolutions read backwards, have their weights as those have them.
 inline Transform mirrored(Transform t) {
     for (std::vector<float> &row : t.input) std::reverse(row.begin(), row.end());
     std::reverse(t.output.begin(), t.output.end());

@@ -1,5 +1,5 @@
-// What tensor maps bring to implicit matrix products (algorithm/implicit_gemm.h): where the box of an operand begins, and the element
-// of it that is meant (compiler/passes/tensor_boxes.h).
+// What tensor maps bring to implicit matrix products (algorithm/implicit_gemm.h): where the box of an operand begins, and the
+// element of it that is meant (compiler/passes/tensor_boxes.h).
 #ifndef CONV_TRANSPOSE_GENERATORS_IMPLICIT_GEMM_BOXES_H
 #define CONV_TRANSPOSE_GENERATORS_IMPLICIT_GEMM_BOXES_H
 
@@ -51,8 +51,8 @@ class ImplicitGemmBoxes {
         return box;
     }
 
-    /// The same of weights as they are given, in channels_last: a picture of kernel positions for every input channel, whose
-    /// channels are the output's.
+    /// Weights as they are given, in channels_last, are a picture of kernel positions for every input channel, whose channels are
+    /// the output's.
     template <class Weight>
     TensorBox weights(const implicit_gemm::Geometry &g, const Weight &weight) const {
         return f_.weight_run > 0 ? computed_runs(g, weight) : summed_rows(g, weight);

@@ -125,7 +125,7 @@ void read_eltwise(const NcnnParameters &p, Layer &layer) {
         throw PictureError(p.where() + ": coefficients (parameter 1) are for the two inputs of a sum");
 }
 
-/// The same, as ncnn's BinaryOp numbers them.
+/// Two blobs, element by element, as ncnn's BinaryOp numbers operations.
 void read_binary_operation(const NcnnParameters &p, Layer &layer) {
     constexpr EltwiseOperation operations[] = {EltwiseOperation::sum, EltwiseOperation::difference,
                                                EltwiseOperation::product, EltwiseOperation::product,

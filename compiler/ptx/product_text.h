@@ -49,11 +49,11 @@ int lower_half_of_descriptor(const SharedOperand &operand, int offset);
 /// Adds to `sums`, where `a` is a descriptor or registers and b a descriptor of that name. Further flags end the instruction.
 void wgmma(const ProductType &type, int columns, const std::string &sums, const std::string &a, const std::string &flags,
            PtxWriter &out);
-/// The same where `a` are registers, and operand B is K-major in shared memory.
+/// `a` are registers, and operand B is K-major in shared memory.
 void wgmma_of_registers(const ProductType &type, int columns, const std::string &sums, const std::string &a, PtxWriter &out);
-/// Before: the predicate by which wgmma adds, and the upper half of a descriptor in the register `high`.
+/// Goes before them: sets the predicate by which wgmma adds, and the upper half of a descriptor in the register `high`.
 void begin_wgmma_of_registers(const SharedOperand &b, PtxWriter &out);
-/// The descriptor `b` so many instructions further on.
+/// Moves the descriptor `b` so many instructions further on.
 void place_descriptor(const SharedOperand &b, int steps, PtxWriter &out);
 
 /// Adds the products of four registers of `a`, from `first_a` on, and two of `b`.

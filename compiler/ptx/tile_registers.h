@@ -17,7 +17,7 @@ inline std::string braced(const std::string &name, std::initializer_list<int> in
     return text + "}";
 }
 
-/// Likewise of neighbours.
+/// "{a0,a1}": registers whose numbers follow each other.
 inline std::string braced(const std::string &name, int first, int count) {
     std::string text;
     for (int i = 0; i < count; i++) text += (i ? "," : "{") + name + std::to_string(first + i);

@@ -30,7 +30,7 @@ void place_elements(const std::string &name, const SharedOperand &operand, int r
                  name, i, ", ", operand.start, ", 16, part;");
 }
 
-/// The same of the 16 rows that a warp has: two warps share a run of 32, and the next two have the next.
+/// The addresses of the 16 rows that a warp has: two warps share a run of 32, and the next two have the next.
 void place_rows_of_warp(const std::string &name, const SharedOperand &operand, FragmentOrder order, PtxWriter &out) {
     place_elements(name, operand, 2, order, "and.b32 part, warp, 1; shl.b32 part, part, 6; xor.b32 at, at, part;", out);
     out.line("shr.u32 warp, warp, 1;");
