@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "Halide.h"
@@ -60,7 +61,7 @@ struct Axis {
     Expr cells() const { return rounded_up(results, phases); }
     Expr cells_of(const Expr &phase) const { return (results - phase + phases - 1) / phases; }
 
-    /// Of a cell: what its first tap inside of the picture sees and multiplies, and how many there are.
+    /// What a cell's first tap inside of the picture sees and multiplies, and how many such taps there are.
     Halide::Tuple seen(const Expr &cell, const Phase &p) const {
         const Expr at = cell * read_stride + p.shift, distance = falls ? -step : step;
         const Expr before = falls ? at - high : low - at, inside = falls ? at - low : high - at;
@@ -72,7 +73,7 @@ struct Axis {
         const Expr reach = max(p.taps - 1, 0) * step;
         return inside(falls ? p.shift + reach : p.shift, falls ? p.shift : p.shift + reach, cells);
     }
-    /// Of no phase there are more cells that are not, where there are so many that are.
+    /// No phase has more cells at the edges, where as many lie inside.
     Expr most_edges() const {
         const Expr reach = (most_taps - 1) * step;
         const Expr lowest = least_shift + (falls ? reach : Expr(0)), highest = most_shift + (falls ? Expr(0) : reach);
@@ -105,92 +106,133 @@ struct Tasks {
     }
 };
 
+/// Defines sums of one kind, their tables and their stores, by the names of Funcs.
 template <class Picture, class Weights, class Result>
-void define_sums(Funcs &f, Sums &s, const std::vector<Axis> &axes, const Picture &picture, const Weights &weights, Result &result,
-                 const std::function<Expr(const Expr &group)> &initial, const std::function<Expr(const Expr &element)> &loaded,
-                 const std::function<Expr(const Expr &sum)> &stored) {
-    using namespace Halide;
-    const Axis &x = axes[0];
-    const std::string name = s.name();
-    s.task = Func("task" + name), s.columns = Func("columns" + name), s.sum = Func("sum" + name);
-    s.rows = Func("rows" + name), s.row_count = Func("row_count" + name);
-    const int tile_places = f.places_of(s), places = s.is_edge ? 1 : tile_places;
-    const Expr groups = result.dim(4).extent();
-    const Expr edges = x.most_edges(), all_have_tiles = x.results / x.phases - edges >= tile_places;
-    const Expr edge_cells = select(all_have_tiles, edges, min(edges + tile_places - 1, x.cells()));
-    const Tasks tasks(s.is_edge ? edge_cells : rounded_up(x.cells(), tile_places), result);
-    s.task(f.task) = tasks.task(f.task);
-    const auto of_task = [&](const Expr &task, int i) -> Expr { return s.task(task)[i]; };
+class SumsDefinition {
+  public:
+    SumsDefinition(Funcs &f, Sums &s, const std::vector<Axis> &axes, const Picture &picture, const Weights &weights, Result &result)
+        : f_(f), s_(s), axes_(axes), x_(axes[0]), picture_(picture), weights_(weights), result_(result),
+          tile_places_(f.places_of(s)), places_(s.is_edge ? 1 : tile_places_), groups_(result.dim(4).extent()),
+          tasks_(most_tiles(), result) {
+        const std::string name = s.name();
+        s.task = Func("task" + name), s.columns = Func("columns" + name), s.sum = Func("sum" + name);
+        s.rows = Func("rows" + name), s.row_count = Func("row_count" + name);
+    }
 
-    const auto on_axis = [&](int d, int i) -> Expr { return f.seen[d - 1](promised(of_task(f.task, d), axes[d].results))[i]; };
-    const Expr of_y = max(on_axis(1, 2), 1), tap_y = f.tap % of_y, tap_z = f.tap / of_y;
-    s.rows(f.tap, f.task) = Tuple(on_axis(1, 0) + tap_y * axes[1].step, on_axis(1, 1) + tap_y * axes[1].tap_step,
-                                  on_axis(2, 0) + tap_z * axes[2].step, on_axis(2, 1) + tap_z * axes[2].tap_step);
-    s.row_count(f.task) = on_axis(1, 2) * on_axis(2, 2);
+    void define(const std::function<Expr(const Expr &group)> &initial, const std::function<Expr(const Expr &element)> &loaded,
+                const std::function<Expr(const Expr &sum)> &stored) {
+        s_.task(f_.task) = tasks_.task(f_.task);
+        define_rows();
+        s_.is_edge ? define_columns_of_edges() : define_columns_of_tiles();
+        const auto [from, of_weight] = s_.is_edge ? read_by_edges() : read_by_tiles();
+        s_.sum(f_.lane, f_.place, f_.panel, f_.phase, f_.tile, f_.task) = initial(channel());
+        s_.sum(f_.lane, f_.place, f_.panel, f_.phase, f_.tile, f_.task) += loaded(picture_(from)) * weights_(of_weight);
+        store(stored);
+    }
 
-    const auto of_phase = [&](int i) -> Expr { return f.phases(promised(f.phase, x.phases))[i]; };
-    const Expr begin = of_phase(3), end = of_phase(4), cells = x.cells_of(f.phase), has_tiles = end - begin >= tile_places;
-    const Expr tile = of_task(f.task, 0) + f.tile;
-    if (s.is_edge) {
+  private:
+    using Func = Halide::Func;
+    using Tuple = Halide::Tuple;
+    /// Where a sum reads the picture, and the weights.
+    using Read = std::pair<std::vector<Expr>, std::vector<Expr>>;
+
+    Expr of_task(const Expr &task, int i) const { return s_.task(task)[i]; }
+    Expr of_phase(int i) const { return f_.phases(promised(f_.phase, x_.phases))[i]; }
+    Expr columns(int i) const { return s_.columns(f_.phase, f_.tile, f_.task)[i]; }
+    Expr channel() const { return f_.panels.channel(s_.is_narrow, f_.panel, f_.lane, groups_); }
+    Expr column() const { return promised(columns(1), picture_.dim(0)); }
+    Expr image() const { return promised(of_task(f_.task, 3), tasks_.images); }
+    Expr most_rows() const { return axes_[1].most_taps * axes_[2].most_taps; }
+
+    Expr most_tiles() const {
+        if (!s_.is_edge) return rounded_up(x_.cells(), tile_places_);
+        const Expr edges = x_.most_edges(), all_have_tiles = x_.results / x_.phases - edges >= tile_places_;
+        return select(all_have_tiles, edges, min(edges + tile_places_ - 1, x_.cells()));
+    }
+
+    void define_rows() {
+        const auto on_axis = [&](int d, int i) -> Expr {
+            return f_.seen[d - 1](promised(of_task(f_.task, d), axes_[d].results))[i];
+        };
+        const Expr of_y = max(on_axis(1, 2), 1), tap_y = f_.tap % of_y, tap_z = f_.tap / of_y;
+        s_.rows(f_.tap, f_.task) = Tuple(on_axis(1, 0) + tap_y * axes_[1].step, on_axis(1, 1) + tap_y * axes_[1].tap_step,
+                                         on_axis(2, 0) + tap_z * axes_[2].step, on_axis(2, 1) + tap_z * axes_[2].tap_step);
+        s_.row_count(f_.task) = on_axis(1, 2) * on_axis(2, 2);
+    }
+
+    void define_columns_of_edges() {
+        const Expr begin = of_phase(3), end = of_phase(4), cells = x_.cells_of(f_.phase), has_tiles = end - begin >= tile_places_;
+        const Expr tile = of_task(f_.task, 0) + f_.tile;
         const Expr left = select(has_tiles, begin, cells), cell = select(tile < left, tile, tile - left + end);
-        const Tuple seen = x.seen(cell, {of_phase(0), of_phase(1), of_phase(2)});
-        s.columns(f.phase, f.tile, f.task) =
+        const Tuple seen = x_.seen(cell, {of_phase(0), of_phase(1), of_phase(2)});
+        s_.columns(f_.phase, f_.tile, f_.task) =
             Tuple(select(cell < cells, cell, -1), seen[0], seen[1], select(cell < cells, seen[2], 0));
-    } else {
-        const Expr first = begin + tile * places, cell = Halide::min(first, end - places), exists = has_tiles && first < end;
-        s.columns(f.phase, f.tile, f.task) = Tuple(select(exists, cell, -1), cell * x.read_stride + of_phase(1), of_phase(0),
-                                                   select(exists, of_phase(2) * s.row_count(f.task), 0));
     }
-    const auto columns = [&](const Expr &phase, const Expr &tile, const Expr &task, int i) -> Expr {
-        return s.columns(phase, tile, task)[i];
-    };
 
-    const Expr of_sum = f.panels.channel(s.is_narrow, f.panel, f.lane, groups), most_rows = axes[1].most_taps * axes[2].most_taps;
-    const Expr column = promised(columns(f.phase, f.tile, f.task, 1), picture.dim(0));
-    const Expr image = promised(of_task(f.task, 3), tasks.images);
-    std::vector<Expr> from, of_weight;
-    if (s.is_edge) {
-        s.taps = RDom({{0, x.most_taps}, {0, most_rows}}, "taps" + name);
-        const RDom &t = s.taps;
-        s.taps.where(t[1] < s.row_count(f.task));
-        s.taps.where(t[0] < columns(f.phase, f.tile, f.task, 3));
-        const auto row = [&](int i) -> Expr { return s.rows(t[1], f.task)[i]; };
-        from = {promised(column + t[0] * x.step, picture.dim(0)), promised(row(0), picture.dim(1)), promised(row(2), picture.dim(2)),
-                0, of_sum, image};
-        const Expr tap = columns(f.phase, f.tile, f.task, 2) + t[0] * x.tap_step;
-        of_weight = {of_sum, promised(tap, x.kernel), promised(row(1), axes[1].kernel), promised(row(3), axes[2].kernel), 0, 0};
-    } else {
-        // All taps of a row as one, by where they read.
-        const Expr of_x = max(of_phase(2), 1), tap_x = f.tap % of_x;
-        const auto row = [&](int i) -> Expr { return s.rows(min(f.tap / of_x, most_rows - 1), f.task)[i]; };
-        s.list = Func("list" + name);
-        s.list(f.tap, f.phase, f.task) =
-            Tuple(tap_x * (x.step * picture.dim(0).stride()) + (row(0) - picture.dim(1).min()) * picture.dim(1).stride() +
-                      (row(2) - picture.dim(2).min()) * picture.dim(2).stride(),
-                  (of_phase(0) + tap_x * x.tap_step) * weights.dim(1).stride() + row(1) * weights.dim(2).stride() +
-                      row(3) * weights.dim(3).stride());
-        s.taps = RDom({{0, x.most_taps * most_rows}}, "taps" + name);
-        s.taps.where(s.taps.x < columns(f.phase, f.tile, f.task, 3));
+    void define_columns_of_tiles() {
+        const Expr begin = of_phase(3), end = of_phase(4), has_tiles = end - begin >= tile_places_;
+        const Expr first = begin + (of_task(f_.task, 0) + f_.tile) * places_, cell = min(first, end - places_);
+        const Expr exists = has_tiles && first < end;
+        s_.columns(f_.phase, f_.tile, f_.task) = Tuple(select(exists, cell, -1), cell * x_.read_stride + of_phase(1), of_phase(0),
+                                                       select(exists, of_phase(2) * s_.row_count(f_.task), 0));
+    }
+
+    Read read_by_edges() {
+        s_.taps = Halide::RDom({{0, x_.most_taps}, {0, most_rows()}}, "taps" + s_.name());
+        const Halide::RDom &t = s_.taps;
+        s_.taps.where(t[1] < s_.row_count(f_.task));
+        s_.taps.where(t[0] < columns(3));
+        const auto row = [&](int i) -> Expr { return s_.rows(t[1], f_.task)[i]; };
+        const Expr tap = columns(2) + t[0] * x_.tap_step;
+        return {{promised(column() + t[0] * x_.step, picture_.dim(0)), promised(row(0), picture_.dim(1)),
+                 promised(row(2), picture_.dim(2)), 0, channel(), image()},
+                {channel(), promised(tap, x_.kernel), promised(row(1), axes_[1].kernel), promised(row(3), axes_[2].kernel), 0, 0}};
+    }
+
+    /// All taps of a row as one, by where they read.
+    Read read_by_tiles() {
+        const Expr of_x = max(of_phase(2), 1), tap_x = f_.tap % of_x;
+        const auto row = [&](int i) -> Expr { return s_.rows(min(f_.tap / of_x, most_rows() - 1), f_.task)[i]; };
+        s_.list = Func("list" + s_.name());
+        s_.list(f_.tap, f_.phase, f_.task) =
+            Tuple(tap_x * (x_.step * picture_.dim(0).stride()) + (row(0) - picture_.dim(1).min()) * picture_.dim(1).stride() +
+                      (row(2) - picture_.dim(2).min()) * picture_.dim(2).stride(),
+                  (of_phase(0) + tap_x * x_.tap_step) * weights_.dim(1).stride() + row(1) * weights_.dim(2).stride() +
+                      row(3) * weights_.dim(3).stride());
+        s_.taps = Halide::RDom({{0, x_.most_taps * most_rows()}}, "taps" + s_.name());
+        s_.taps.where(s_.taps.x < columns(3));
         // Groups are neighbours in memory: a distance is one of groups, which costs no products of coordinates.
-        const auto at = [&](int i) -> Expr { return of_sum + s.list(s.taps.x, f.phase, f.task)[i]; };
-        const Expr step = x.read_stride * picture.dim(0).stride();
-        from = {column, picture.dim(1).min(), picture.dim(2).min(), 0, promised(at(0) + f.place * step, groups), image};
-        of_weight = {promised(at(1), groups), 0, 0, 0, 0, 0};
+        const auto at = [&](int i) -> Expr { return channel() + s_.list(s_.taps.x, f_.phase, f_.task)[i]; };
+        const Expr step = x_.read_stride * picture_.dim(0).stride();
+        return {{column(), picture_.dim(1).min(), picture_.dim(2).min(), 0, promised(at(0) + f_.place * step, groups_), image()},
+                {promised(at(1), groups_), 0, 0, 0, 0, 0}};
     }
-    s.sum(f.lane, f.place, f.panel, f.phase, f.tile, f.task) = initial(of_sum);
-    s.sum(f.lane, f.place, f.panel, f.phase, f.tile, f.task) += loaded(picture(from)) * weights(of_weight);
 
-    const Expr panels = f.panels.count(s.is_narrow, groups);
-    s.stored = RDom({{0, f.panels.lanes_of(s.is_narrow)}, {0, places}, {0, panels}, {0, x.phases}, {0, tasks.tiles},
-                     {0, select(panels > 0, tasks.count(), 0)}}, "stored" + name);
-    const RDom &r = s.stored;
-    const RVar task = r[5];
-    s.stored.where(columns(r[3], r[4], task, 0) >= 0);
-    const Expr to = columns(r[3], r[4], task, 0) * x.phases + r[3], to_group = f.panels.channel(s.is_narrow, r[2], r[0], groups);
-    result(promised(to, x.results), promised(of_task(task, 1), tasks.rows), promised(of_task(task, 2), tasks.planes), 0,
-           promised(to_group + r[1] * (x.phases * result.dim(0).stride()), groups), promised(of_task(task, 3), tasks.images)) =
-        stored(s.sum(r[0], r[1], r[2], r[3], r[4], task));
-}
+    void store(const std::function<Expr(const Expr &sum)> &stored) {
+        const Expr panels = f_.panels.count(s_.is_narrow, groups_);
+        s_.stored = Halide::RDom({{0, f_.panels.lanes_of(s_.is_narrow)}, {0, places_}, {0, panels}, {0, x_.phases},
+                                  {0, tasks_.tiles}, {0, select(panels > 0, tasks_.count(), 0)}}, "stored" + s_.name());
+        const Halide::RDom &r = s_.stored;
+        const Halide::RVar task = r[5];
+        const Expr cell = s_.columns(r[3], r[4], task)[0];
+        s_.stored.where(cell >= 0);
+        const Expr to = cell * x_.phases + r[3], to_group = f_.panels.channel(s_.is_narrow, r[2], r[0], groups_);
+        result_(promised(to, x_.results), promised(of_task(task, 1), tasks_.rows), promised(of_task(task, 2), tasks_.planes), 0,
+                promised(to_group + r[1] * (x_.phases * result_.dim(0).stride()), groups_),
+                promised(of_task(task, 3), tasks_.images)) = stored(s_.sum(r[0], r[1], r[2], r[3], r[4], task));
+    }
+
+    Funcs &f_;
+    Sums &s_;
+    const std::vector<Axis> &axes_;
+    const Axis &x_;
+    const Picture &picture_;
+    const Weights &weights_;
+    Result &result_;
+    const int tile_places_, places_;
+    const Expr groups_;
+    const Tasks tasks_;
+};
 
 /// `picture`, `weights` (group, kernel positions) and `result` are (x, y, z, channel, group, image); `initial` begins a
 /// group's sums, and `stored` makes an element of one.
@@ -209,7 +251,7 @@ void define(Funcs &f, const std::vector<Axis> &axes, const Picture &picture, con
         f.seen.back()(f.position) = axes[d].seen(at / axes[d].phases, axes[d].phase(at % axes[d].phases));
     }
     result(std::vector<Var>(6)) = undef(result.type());
-    for (Sums &s : f.sums) define_sums(f, s, axes, picture, weights, result, initial, loaded, stored);
+    for (Sums &s : f.sums) SumsDefinition(f, s, axes, picture, weights, result).define(initial, loaded, stored);
     f.result = result;
 }
 

@@ -32,8 +32,8 @@ struct Sums {
     /// first tap sees along x, which that is, and how many there are. (tap, task) -> of y and z, what a tap of both sees, and
     /// which that is; (task) -> how many those are.
     Halide::Func task{}, columns{}, rows{}, row_count{};
-    /// Of tiles: (tap, phase, task) -> from a cell on, where a tap of all axes reads of the picture and of the weights. They are
-    /// as many as `columns` says.
+    /// Tiles have (tap, phase, task) -> where a tap of all axes reads the picture, from a cell on, and the weights. `columns` tells
+    /// how many taps there are.
     Halide::Func list{};
     /// (lane, place, panel, phase, tile, task), float32; its RDom counts taps: of edges those of x, and of y and z.
     Halide::Func sum{};
@@ -54,7 +54,7 @@ struct Funcs {
 
     /// Tables. (phase) -> first kernel position, shift, taps, the first of the cells that have tiles, and behind the last.
     Halide::Func phases{"phases"};
-    /// Of y, then z: (position) -> what its first tap sees, which that is, and how many there are.
+    /// One for y, one for z: (position) -> what its first tap sees, which tap that is, and how many there are.
     std::vector<Halide::Func> seen;
     std::vector<Sums> sums{{false, false}, {false, true}, {true, false}, {true, true}};
     /// Whether sums are stored as they are.

@@ -12,7 +12,7 @@
 
 namespace conv_transpose::channel_rows {
 
-/// Of neighbouring taps the first sees the picture from the latest position on, and the last up to the first.
+/// The first of neighbouring taps begins to see the picture last, and the last is the first that no longer sees it.
 class WeightSums {
   public:
     using Loaded = std::function<Expr(const Expr &element)>;

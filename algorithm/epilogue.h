@@ -1,6 +1,6 @@
 // What follows the sum before it is stored: the activation, chosen at run time.
-#ifndef CONV_TRANSPOSE_GENERATORS_EPILOGUE_H
-#define CONV_TRANSPOSE_GENERATORS_EPILOGUE_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_EPILOGUE_H
+#define CONV_TRANSPOSE_ALGORITHM_EPILOGUE_H
 
 #include "Halide.h"
 #include "algorithm/kernel_interface.h"
@@ -20,8 +20,8 @@ inline Halide::Expr piecewise_linear(const Halide::Expr &sum, const Halide::Expr
     return strict_float(select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum));
 }
 
-/// The same or a smooth activation, chosen at run time. Smooth ones stand behind a branch that is the same for all threads, so
-/// that they cost nothing where they are not asked for.
+/// A piecewise linear or a smooth activation, chosen at run time. Smooth ones stand behind a branch that is the same for all
+/// threads, so that they cost nothing where they are not asked for.
 inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {
     // Halide's exp is a polynomial that knows neither NaN nor what lies outside of its range; below -88 the result is
     // no normal number.

@@ -27,7 +27,7 @@ inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor) 
     return {estimate + select(one_more, 1, 0), rest - select(one_more, divisor, 0)};
 }
 
-/// The same in two instructions where number * divisor is below 2^31: the reciprocal, rounded up, gives the quotient itself.
+/// This takes two instructions where number * divisor is below 2^31: the reciprocal, rounded up, gives the quotient itself.
 inline Division divide_small(const Halide::Expr &number, const Halide::Expr &divisor) {
     using namespace Halide;
     const Expr unsigned_divisor = cast<uint32_t>(divisor);

@@ -1,6 +1,6 @@
 // What a schedule of the forward operation sees: the named Funcs of the algorithm and the facts that it may rely on.
-#ifndef CONV_TRANSPOSE_SCHEDULES_FORWARD_FUNCS_H
-#define CONV_TRANSPOSE_SCHEDULES_FORWARD_FUNCS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_FORWARD_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_FORWARD_FUNCS_H
 
 #include "Halide.h"
 #include "algorithm/gather.h"
@@ -22,7 +22,7 @@ struct ForwardFuncs {
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
     Halide::Func pixels{"pixels"};  ///< the sums by output position (x, y, channel, group, batch): phases interleaved
-    /// The same with the activation. Compute it element by element, apart from vector stores: a vector would evaluate
+    /// These are the sums with the activation. Compute them element by element, apart from vector stores: a vector would evaluate
     /// all activations.
     Halide::Func activated{"activated"};
     // To specialize `activated`, so that what was not asked for costs a branch.

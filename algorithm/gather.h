@@ -8,8 +8,8 @@
 //
 // Whole strides of padding do not appear: the caller lets the input's coordinates begin at -(padding / stride), and
 // only padding % stride, the padding phase, is left. output_padding never enters; it only lengthens the output.
-#ifndef CONV_TRANSPOSE_GENERATORS_GATHER_H
-#define CONV_TRANSPOSE_GENERATORS_GATHER_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_GATHER_H
+#define CONV_TRANSPOSE_ALGORITHM_GATHER_H
 
 #include <vector>
 

@@ -46,7 +46,7 @@ struct Geometry {
     Expr images;
     Steps most, steps;  ///< of any phase, of v.phase
     PerAxis at;         ///< in the picture that is summed over; of a window, what its last tap sees
-    /// The same as a sum: `cell_at` does not change with steps and phases, and offsets are from 0 on.
+    /// The position is also a sum of these: `cell_at` does not change with steps and phases, and offsets are from 0 on.
     PerAxis cell_at, offset;
     Expr image;
     PerAxis kernel;     ///< position

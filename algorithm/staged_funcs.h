@@ -53,7 +53,7 @@ struct StagedWeightFuncs {
     Halide::Func task{"task"};
     /// Where a thread's run lies in both, (step, thread, tile).
     Halide::Func at{"at"};
-    /// Of a run: the output gradient and the input, (place, step, thread, box, block...).
+    /// The output gradient and the input that a run takes, (place, step, thread, box, block...).
     Halide::Func seen{"seen"}, factor{"factor"};
     /// (tap, thread, block...); its update goes through runs. The same where all threads see it.
     Halide::Func sum{"sum"}, lane_sums{"lane_sums"};

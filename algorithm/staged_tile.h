@@ -88,8 +88,8 @@ struct StagedOutputAxis {
     Int runs(int parts) const { return staged::up(staged::up(Int(cells() + before_cell()), dilation), Int(parts)); }
 };
 
-/// Of the forward operation: a thread computes `parts` positions of a column, stride * dilation apart, which have the same taps,
-/// for every phase of a cell along y and z. Positions along x are lanes.
+/// The forward operation's tile: a thread computes `parts` positions of a column, stride * dilation apart, which have the same
+/// taps, for every phase of a cell along y and z. Positions along x are lanes.
 template <class Int>
 struct StagedTile {
     StagedShape shape;
@@ -105,7 +105,7 @@ struct StagedTile {
                const StagedOutputAxis<Int> &z_axis, const Int &all_planes)
         : shape(shape), x_axis(x_axis), y_axis(y_axis), z_axis(z_axis), all_planes(all_planes) {
         using staged::balanced, staged::odd_fours, staged::up, staged::whole_runs, staged::within, std::min;
-        // Of a plane: those that lie side by side have equal shares.
+        // Planes that lie side by side have equal shares.
         const Int threads = shape.threads / shape.planes, elements = shape.elements / shape.planes,
                   others = shape.others / shape.planes, parts = shape.parts, residues = y_axis.dilation;
         windows = up(y_axis.taps(), Int(shape.window));

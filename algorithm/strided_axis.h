@@ -5,8 +5,8 @@
 // With attributes that are constants there is a second form. Taps reach only some of the phases o mod stride, the live
 // ones; the n-th has o mod stride = n * dilation mod stride, and tap k sees the live phase k mod (stride / g), with
 // g = gcd(stride, dilation). Reading one live phase after the other, what a tap sees is dense whatever the stride.
-#ifndef CONV_TRANSPOSE_GENERATORS_STRIDED_AXIS_H
-#define CONV_TRANSPOSE_GENERATORS_STRIDED_AXIS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_STRIDED_AXIS_H
+#define CONV_TRANSPOSE_ALGORITHM_STRIDED_AXIS_H
 
 #include <algorithm>
 #include <numeric>

@@ -19,7 +19,7 @@ struct TapWalk {
     Halide::Expr tap(const Halide::Expr &t) const { return first + t * step; }
     Halide::Expr live(const Halide::Expr &t) const { return tap(t) < kernel; }
     Halide::Expr input_of(const Halide::Expr &t) const { return input - t * input_step; }
-    /// The same with what depends on the position kept in a Func.
+    /// This walk keeps what depends on the position in a Func.
     TapWalk kept_in(Halide::Func &kept, const std::vector<Halide::Var> &loops) const {
         kept(loops) = Halide::Tuple(first, input);
         const std::vector<Halide::Expr> at(loops.begin(), loops.end());

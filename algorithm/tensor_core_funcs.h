@@ -1,7 +1,7 @@
 // What a tensor-core schedule of a gather sees, be it the forward operation or the input gradient: the named
 // Funcs and the tile sizes.
-#ifndef CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
-#define CONV_TRANSPOSE_SCHEDULES_TENSOR_CORE_FUNCS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_FUNCS_H
 
 #include "Halide.h"
 #include "algorithm/gather.h"

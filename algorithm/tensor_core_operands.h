@@ -1,7 +1,7 @@
 // What the generators that fill in TensorCoreFuncs share, the forward operation and the input gradient: the picture
 // whose channels are summed over, in whole chunks, and the sets of channels that are computed.
-#ifndef CONV_TRANSPOSE_GENERATORS_TENSOR_CORE_OPERANDS_H
-#define CONV_TRANSPOSE_GENERATORS_TENSOR_CORE_OPERANDS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_OPERANDS_H
+#define CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_OPERANDS_H
 
 #include "Halide.h"
 #include "algorithm/fast_division.h"

@@ -1,6 +1,6 @@
 // TF32: float32 with 10 bits of mantissa, what tensor cores multiply.
-#ifndef CONV_TRANSPOSE_GENERATORS_TF32_H
-#define CONV_TRANSPOSE_GENERATORS_TF32_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_TF32_H
+#define CONV_TRANSPOSE_ALGORITHM_TF32_H
 
 #include "Halide.h"
 

@@ -1,6 +1,6 @@
 // What a schedule of the weight gradient sees: the named Funcs of the algorithm and the facts that it may rely on.
-#ifndef CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_FUNCS_H
-#define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_FUNCS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_WEIGHT_GRADIENT_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_WEIGHT_GRADIENT_FUNCS_H
 
 #include "Halide.h"
 #include "algorithm/gradient_facts.h"

@@ -1,6 +1,6 @@
 // What a schedule of a weight gradient by matrix products sees: the named Funcs and the tile of a block.
-#ifndef CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_PRODUCT_FUNCS_H
-#define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_PRODUCT_FUNCS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_WEIGHT_GRADIENT_PRODUCT_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_WEIGHT_GRADIENT_PRODUCT_FUNCS_H
 
 #include <algorithm>
 #include <functional>

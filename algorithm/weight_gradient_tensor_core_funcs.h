@@ -1,6 +1,6 @@
 // What a tensor-core schedule of the weight gradient sees: the named Funcs and the tile that they are laid out for.
-#ifndef CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
-#define CONV_TRANSPOSE_SCHEDULES_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
+#define CONV_TRANSPOSE_ALGORITHM_WEIGHT_GRADIENT_TENSOR_CORE_FUNCS_H
 
 #include <algorithm>
 #include <bit>

@@ -1,6 +1,6 @@
 // How a kernel finds a weight in the buffer that it is given, for each layout of kernel_interface.h.
-#ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_LAYOUTS_H
-#define CONV_TRANSPOSE_GENERATORS_WEIGHT_LAYOUTS_H
+#ifndef CONV_TRANSPOSE_ALGORITHM_WEIGHT_LAYOUTS_H
+#define CONV_TRANSPOSE_ALGORITHM_WEIGHT_LAYOUTS_H
 
 #include <stdexcept>
 #include <vector>

@@ -10,18 +10,18 @@
 // - k] * weight[k]. An axis that is not transformed is F(1, 1), whose matrices are 1: there the taps are
 // summed as the gather does.
 //
-// The matrices of F(2, 3) and F(3, 2) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and on
-// real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere
-// (five points cannot all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as
-// fast at 128 channels. On GPUs six points make F(5, 2) to F(2, 5), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose
-// errors are two thirds of those at 0, 1, -1, 2, -2, and at all of these. What they divide by is left to the end, where the
-// quotients of integers are integers: so those stay exact here, too, as long as sums have few enough bits.
+// The matrices of F(2, 3) and F(3, 2) hold 0, 1, -1 and 1/2 alone, so on small integers results are as exact as the gather's, and
+// on real numbers as near (tests/accuracy_test.cpp). Larger tiles save more products, but divide by 3 somewhere (five points cannot
+// all differ modulo 3) and have larger coefficients: on a CPU F(4x4, 3x3) was tried, 1.2 times as fast at 128 channels. On GPUs six
+// points make F(5, 2) to F(2, 5), eight F(4, 5): at 0, 1, -1, 2, -1/2 and infinity, whose errors are two thirds of those at 0, 1,
+// -1, 2, -2, and at all of these. What they divide by is left to the end, where the quotients of integers are integers: so those
+// stay exact here, too, as long as sums have few enough bits.
 //
-// At a stride, output o and kernel position k are of cells and taps of a phase: o + padding = stride * cell + phase and k = stride *
-// tap + phase. Then a phase is the sum over taps of input[cell - tap] * weight[tap of the phase], a transposed convolution of stride
-// 1, and all phases see the same tiles of inputs: they are channels (runtime/src/choice/winograd_sizes.h).
-#ifndef CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
-#define CONV_TRANSPOSE_GENERATORS_WINOGRAD_H
+// At a stride, output o and kernel position k are of cells and taps of a phase: o + padding = stride * cell + phase and k = stride
+// * tap + phase. Then a phase is the sum over taps of input[cell - tap] * weight[tap of the phase], a transposed convolution of
+// stride 1, and all phases see the same tiles of inputs: they are channels (runtime/src/choice/winograd_sizes.h).
+#ifndef CONV_TRANSPOSE_ALGORITHM_WINOGRAD_H
+#define CONV_TRANSPOSE_ALGORITHM_WINOGRAD_H
 
 #include <algorithm>
 #include <cstddef>
@@ -81,8 +81,8 @@ inline Transform at_points(const std::vector<float> &finite, float divisor, int 
     return t;
 }
 
-/// The same with inputs and outputs in the reverse order: taps are then those of the mirrored kernel. So gradients of inputs, which
-/// read forwards what convolutions read backwards, have their weights as those have them.
+/// The transform with inputs and outputs in the reverse order: taps are then those of the mirrored kernel. So gradients of inputs,
+/// which read forwards what convolutions read backwards, have their weights as those have them.
 inline Transform mirrored(Transform t) {
     for (std::vector<float> &row : t.input) std::reverse(row.begin(), row.end());
     std::reverse(t.output.begin(), t.output.end());
@@ -130,9 +130,10 @@ Halide::Expr transformed_taps(const Transform &of_most, const Halide::Expr &taps
     return rows.size() == 1 ? rows[0] : Halide::mux(point, rows);
 }
 
-/// Of so many `outputs`, those beyond lack what is at infinity. `element` gives the points.
+/// There are so many `outputs`: those beyond lack what is at infinity. `element` gives the points.
 template <class Element>
-Halide::Expr transformed_outputs(const Transform &of_most, const Halide::Expr &outputs, const Halide::Expr &output, Element element) {
+Halide::Expr transformed_outputs(const Transform &of_most, const Halide::Expr &outputs, const Halide::Expr &output,
+                                 Element element) {
     const int last = of_most.points() - 1;
     Matrix finite = of_most.output;
     for (std::vector<float> &row : finite) row[last] = 0;

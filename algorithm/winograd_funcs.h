@@ -13,8 +13,8 @@ struct WinogradFuncs : FlatGemmFuncs {
     winograd::Transform across, down;
 
     Halide::Var point_x{"point_x"}, point_y{"point_y"};
-    /// (place, point_y, summed, plane, segment, tile, group), in its update: rows of tiles, one behind the other. Without a transform of
-    /// columns there is none.
+    /// (place, point_y, summed, plane, segment, tile, group), in its update: rows of tiles, one behind the other. Without a
+    /// transform of columns there is none.
     Halide::Func transformed_down{"transformed_down"};
     Halide::RDom down_rows;  ///< place of a vector, vector, row of tiles
     /// (place, summed, plane, register_tile, point_x, point_y, segment, tile, group).
@@ -23,7 +23,7 @@ struct WinogradFuncs : FlatGemmFuncs {
     Halide::Func products{"products"}, product{"product"};
     Halide::RDom summed;  ///< channel, plane of x, of y
     Halide::Expr summed_extent, most_register_tiles, chunk_panels;
-    /// Of the update of `result`: place of a vector, cell of a row of a tile, row, vector, register tile.
+    /// The update of `result` goes through places of a vector, cells of a row of a tile, rows, vectors, register tiles.
     Halide::RDom restored;
 };
 

@@ -100,7 +100,8 @@ endfunction()
 
 # For every target of the device. The arguments behind it are those of a row; AS and the target end the name.
 function(conv_transpose_add_kernels beginning generator device)
-    cmake_parse_arguments(PARSE_ARGV 3 row "FULL;ALLOW_SPILLS;LARGE;BASELINE;BASELINE_ONLY" "AS;MAX_REGISTERS;H200_TFLOPS;CHECK;ONLY_ON" "AVX2")
+    cmake_parse_arguments(PARSE_ARGV 3 row "FULL;ALLOW_SPILLS;LARGE;BASELINE;BASELINE_ONLY"
+                          "AS;MAX_REGISTERS;H200_TFLOPS;CHECK;ONLY_ON" "AVX2")
     set(name ${beginning})
     if(row_AS)
         string(APPEND name _${row_AS})

@@ -12,16 +12,16 @@
 #define CONV_TRANSPOSE_GENERATORS_FORWARD_H
 
 #include "Halide.h"
-#include "compiler/passes/adaptive_stores.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/epilogue.h"
+#include "algorithm/forward_funcs.h"
+#include "algorithm/gather.h"
+#include "algorithm/weight_layouts.h"
+#include "compiler/passes/adaptive_stores.h"
 #include "generators/format_text.h"
 #include "generators/forward_arguments.h"
-#include "algorithm/gather.h"
-#include "schedules/shared/kernel_description.h"
 #include "generators/lowering_passes.h"
-#include "algorithm/weight_layouts.h"
-#include "algorithm/forward_funcs.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 
@@ -31,7 +31,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
       public DescribedGenerator {
   public:
     Schedule schedule_params;
-    /// Of other formats than float32 weights are read as they are given.
+    /// Weights are read as they are given where this is not float32.
     Halide::GeneratorParam<Storage> storage{"storage", Storage::f32, storage_names()};
 
     void configure() {

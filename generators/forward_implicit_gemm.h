@@ -171,7 +171,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const Halide::Expr sum = product + bias_of(channel, group),
                            all = branch(no_activation, sum, activate(sum, activation, slope_of(channel, group)));
         // There no load of a bias is waited for.
-        return this->funcs_.spares_conditions || this->funcs_.row_taps > 1 ? branch(no_activation && has_bias == 0, product, all) : all;
+        const bool moves_sums = this->funcs_.spares_conditions || this->funcs_.row_taps > 1;
+        return moves_sums ? branch(no_activation && has_bias == 0, product, all) : all;
     }
 };
 

@@ -138,9 +138,9 @@ class ForwardStaged : public Halide::Generator<ForwardStaged<Schedule>>, public 
     // Fours from a column to the next of a plane.
     Int column_pitch(const Tile &tile) const { return has_planes_innermost() ? tile.pitch / 4 * tile.planes : tile.pitch / 4; }
 
-    // Of a thread, by the numbers of f.place: `row` is the input that the first tap of the first part sees.
+    // What f.place has of a thread: `row` is the input that the first tap of the first part sees.
     enum { at_x, row, cell_z, at_group, at_image, exists, sees, weighs, taps_x };
-    // Of a phase, by the numbers of f.of_phase.
+    // What f.of_phase has of a phase.
     enum { at_y, at_z, phase_sees, phase_weighs, taps_z };
 
     void place(const Tile &tile) {

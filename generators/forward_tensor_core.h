@@ -16,14 +16,14 @@
 
 #include "Halide.h"
 #include "algorithm/epilogue.h"
-#include "generators/forward_arguments.h"
 #include "algorithm/gather.h"
-#include "schedules/shared/kernel_description.h"
-#include "generators/lowering_passes.h"
+#include "algorithm/tensor_core_funcs.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
 #include "algorithm/weight_layouts.h"
-#include "algorithm/tensor_core_funcs.h"
+#include "generators/forward_arguments.h"
+#include "generators/lowering_passes.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -10,8 +10,8 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/tensor_layout.h"
 #include "algorithm/weight_layouts.h"
-#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
+#include "generators/format_text.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -204,7 +204,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     }
 
     Expr joined_groups() const { return packs_cells ? Expr(*joined_groups_) : Expr(1); }
-    // Of a group of the product.
+    // A group of the product has these.
     Expr given_channels() const { return weight.dim(rank).extent() * joined_groups(); }
     Expr given_summed() const { return weight.dim(rank + 1).extent() * joined_groups(); }
     Expr groups() const { return weight.dim(rank + 2).extent(); }
@@ -258,9 +258,9 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return position;
     }
 
-    /// Of neighbouring inputs' channels: the input's own summed channel, and the position in its shifted, spread kernel, which
-    /// begins where the weight does, or one outside. Channels of an input are whole rows; where phases are summed over, there is
-    /// one input.
+    /// Neighbouring inputs are channels: finds the input's own summed channel, and the position in its shifted, spread kernel,
+    /// which begins where the weight does, or one outside. Channels of an input are whole rows; where phases are summed over, there
+    /// is one input.
     void find_in_cell(Place &at, Expr &position, const std::vector<Expr> &summed_phases) {
         using enum Dimension;
         const int of_row = rows_are_found_together() && all_one(summed_phases) ? format_.values_of_16_bytes() : 1;
@@ -273,7 +273,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         position = select(is_tap, (spread / dilation).value, -1) + first;
     }
 
-    /// Of groups that are joined: the channels of one, and which, or where they are of two, a channel outside.
+    /// Groups are joined: finds the channels of one, and which it is, or where they are of two, a channel outside.
     void find_in_group(Place &at) const {
         using enum Dimension;
         const FastNumber computed(at.of[channel]), sums(at.of[summed]), channels(weight.dim(rank).extent()),

@@ -16,7 +16,7 @@ struct InputGradientTensors {
     Halide::GeneratorOutput<GradientTensor> input_gradient{"input_gradient"};
 };
 
-/// The same. `batch` may be 0, where tensors have one image that is never read.
+/// Tensors are likewise. `batch` may be 0, where they have one image that is never read.
 struct WeightGradientTensors {
     Halide::GeneratorInput<GradientTensor> input{"input"}, output_gradient{"output_gradient"};
     Halide::GeneratorInput<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};

@@ -12,8 +12,8 @@
 #include "algorithm/implicit_gemm_weights.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/weight_layouts.h"
-#include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
+#include "generators/implicit_gemm_boxes.h"
 #include "generators/lowering_passes.h"
 #include "generators/problem_params.h"
 #include "schedules/shared/kernel_description.h"
@@ -57,22 +57,10 @@ struct ImplicitGemmGenerator : DescribedGenerator {
   protected:
     GemmFuncs funcs_;
 
-    /// Clear errors for parameters that do not go together.
     void configure_format() {
         const auto named = format_named(format.value());
         if (!named) throw std::invalid_argument("format is '" + format.value() + "', which is no name of a format");
-        if (named->on_tensor_cores() != Schedule::on_tensor_cores)
-            throw std::invalid_argument("format " + format.value() + (Schedule::on_tensor_cores
-                                            ? " is multiplied on CUDA cores; the schedule is for tensor cores"
-                                            : " is multiplied on tensor cores; the schedule is for CUDA cores"));
-        if (rank < 2 || rank > 3)
-            throw std::invalid_argument("rank is " + std::to_string(rank) + "; the rule is 2 or 3");
-        if (!Schedule::on_tensor_cores && (input_layout != PictureLayout::channels_first || channels_last_output))
-            throw std::invalid_argument("channels_last on CUDA cores; the rule is channels_first");
-        if (input_layout == PictureLayout::channel_rows && named->terms > 1)
-            throw std::invalid_argument("channel_rows with format " + format.value() + "; the rule is one piece a value");
-        if (Schedule::on_tensor_cores && storage != Storage::f32)
-            throw std::invalid_argument("storage is given; the rule for tensor cores is a format");
+        check_format(*named);
         funcs_.format = *named;
         if constexpr (!Schedule::on_tensor_cores) funcs_.format.storage = storage;
         funcs_.input_layout = input_layout;
@@ -81,38 +69,53 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.loads_whole_tiles = Schedule::on_tensor_cores;
         if constexpr (Schedule::on_tensor_cores) funcs_.computes_whole_rows = channels_last_output && schedule_params.whole_rows;
         if constexpr (!Schedule::on_tensor_cores) funcs_.window = schedule_params.window;
+        if constexpr (Schedule::tensor_maps) configure_tensor_maps();
+    }
+
+    /// Clear errors for parameters that do not go together.
+    void check_format(const ElementFormat &named) const {
+        if (named.on_tensor_cores() != Schedule::on_tensor_cores)
+            throw std::invalid_argument("format " + format.value() + (Schedule::on_tensor_cores
+                                            ? " is multiplied on CUDA cores; the schedule is for tensor cores"
+                                            : " is multiplied on tensor cores; the schedule is for CUDA cores"));
+        if (rank < 2 || rank > 3)
+            throw std::invalid_argument("rank is " + std::to_string(rank) + "; the rule is 2 or 3");
+        if (!Schedule::on_tensor_cores && (input_layout != PictureLayout::channels_first || channels_last_output))
+            throw std::invalid_argument("channels_last on CUDA cores; the rule is channels_first");
+        if (input_layout == PictureLayout::channel_rows && named.terms > 1)
+            throw std::invalid_argument("channel_rows with format " + format.value() + "; the rule is one piece a value");
+        if (Schedule::on_tensor_cores && storage != Storage::f32)
+            throw std::invalid_argument("storage is given; the rule for tensor cores is a format");
         if (weight_map && !Schedule::tensor_maps)
             throw std::invalid_argument("weight_map is true; the rule is a schedule for tensor maps");
-        if constexpr (Schedule::tensor_maps) {
-            if (weight_map && schedule_params.window > 1)
-                throw std::invalid_argument("weight_map with a window; the rule is one of them");
-            funcs_.maps_weights = weight_map;
-            const bool as_it_lies = input_layout == PictureLayout::channels_first;
-            if (input_layout == PictureLayout::channel_rows || named->terms > 1)
-                throw std::invalid_argument("a tensor map reads pictures in channels_last or _first, of one piece a value");
-            if (as_it_lies && (channels_last_output || schedule_params.window > 1))
-                throw std::invalid_argument("channels_first as it lies to channels_last, or in windows; the rule is neither");
-            if (as_it_lies) funcs_.position_run = elements_of_line() / (funcs_.in_pairs ? 2 : 1);
-            if (schedule_params.row_taps > 1) configure_row_taps();
-            funcs_.window = schedule_params.window;
-            funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
-            funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
-        }
+    }
+
+    void configure_tensor_maps() {
+        const bool as_it_lies = input_layout == PictureLayout::channels_first;
+        if (weight_map && schedule_params.window > 1)
+            throw std::invalid_argument("weight_map with a window; the rule is one of them");
+        if (input_layout == PictureLayout::channel_rows || funcs_.format.terms > 1)
+            throw std::invalid_argument("a tensor map reads pictures in channels_last or _first, of one piece a value");
+        if (as_it_lies && (channels_last_output || schedule_params.window > 1))
+            throw std::invalid_argument("channels_first as it lies to channels_last, or in windows; the rule is neither");
+        funcs_.maps_weights = weight_map;
+        if (as_it_lies) funcs_.position_run = elements_of_line() / (funcs_.in_pairs ? 2 : 1);
+        if (schedule_params.row_taps > 1) configure_row_taps();
+        funcs_.window = schedule_params.window;
+        funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
+        funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
     }
 
     /// Taps along the width as rows of the product: a run is what a warpgroup has, and begins, as those before end, at a multiple
     /// of 16 bytes.
     void configure_row_taps() {
-        if constexpr (Schedule::tensor_maps) {
-            const int columns = schedule_params.columns;
-            funcs_.row_taps = schedule_params.row_taps, funcs_.row_channels = schedule_params.tile_rows;
-            funcs_.position_run = funcs_.position_unit = columns;
-            funcs_.run_margin = (funcs_.row_taps - 1 + 3) / 4 * 4;  // of which lanes have four
-            if (input_layout != PictureLayout::channels_first || weight_map || schedule_params.row_sets > 1 ||
-                schedule_params.whole_rows)
-                throw std::invalid_argument("row_taps of packed pictures, with weight_map, row_sets or whole_rows; the rule is none "
-                                            "of these");
-        }
+        if (input_layout != PictureLayout::channels_first || weight_map || schedule_params.row_sets > 1 ||
+            schedule_params.whole_rows)
+            throw std::invalid_argument(
+                "row_taps of packed pictures, with weight_map, row_sets or whole_rows; the rule is none of these");
+        funcs_.row_taps = schedule_params.row_taps, funcs_.row_channels = schedule_params.tile_rows;
+        funcs_.position_run = funcs_.position_unit = schedule_params.columns;
+        funcs_.run_margin = (funcs_.row_taps - 1 + 3) / 4 * 4;  // of which lanes have four
     }
 
     /// What a box has of a run of positions or computed channels: 128 bytes.
@@ -144,6 +147,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                (funcs_.input_layout == PictureLayout::channels_last && funcs_.format.multiply != Multiply::tf32);
     }
 
+    ImplicitGemmBoxes boxes() const { return {funcs_, rank}; }
+
     /// `channel_multiple` is what the summed channels are known to be a multiple of.
     template <class Input, class Weight>
     void define_operands(const implicit_gemm::Geometry &g, const Input &picture, const Weight &weight,
@@ -160,9 +165,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
                                          ? element
                                          : operand_piece(f.format, element, v.piece, target);
         f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) =
-            Schedule::tensor_maps ? element_of_box(box_of_picture(g, picture, operand)) : operand;
+            Schedule::tensor_maps ? element_of_box(boxes().picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
-            f.maps_weights         ? element_of_box(box_of_weights(g, weight))
+            f.maps_weights         ? element_of_box(boxes().weights(g, weight))
             : f.given_channels > 0 ? implicit_gemm::given_weight_of_taps(f, weight, g)
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
@@ -182,94 +187,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             box.element = Halide::cast<float>(box.element);
             return element_of_box(box);
         };
-        f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) = word(box_of_pairs(g, picture));
-        f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) = word(box_of_summed_rows(g, weight));
-    }
-
-    /// A run of positions of a row, each of which sees two neighbours of some rows of channels: a block of the picture.
-    template <class Picture>
-    TensorBox box_of_pairs(const implicit_gemm::Geometry &g, const Picture &picture) const {
-        using namespace Halide;
-        const GemmVars &v = funcs_.v;
-        const PerAxis word = digits(v.k_group, g.rows_of_pairs);  // the rows that a position sees, channel
-        const Expr first = g.group * picture.dim(rank).extent() + g.chunk * (g.steps.chunk / product(g.rows_of_pairs));
-        const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, picture.dim(d).extent() - 1); };
-        std::vector<Expr> begin{2 * g.cell_at[0]}, index{promised(begin[0] + 2 * v.value, 0)};
-        for (int d = 1; d < rank; d++) {
-            begin.push_back(g.cell_at[d] * g.rows_of_pairs[d - 1]);
-            index.push_back(promised(begin[d] + word[d - 1], d));
-        }
-        begin.insert(begin.end(), {first, g.image});
-        index.insert(index.end(), {promised(first + word.back(), rank), g.group, promised(g.image, rank + 2)});
-        return {picture(index), begin, {}};
-    }
-
-    /// Where a tensor map finds the element: the map begins at the picture's first element, and has the channels of all
-    /// groups side by side. It rounds to TF32 itself. In channels_first a box is of a run of positions and a chunk of channels.
-    template <class Picture>
-    TensorBox box_of_picture(const implicit_gemm::Geometry &g, const Picture &picture, const Halide::Expr &element) const {
-        TensorBox box{element, {g.group * picture.dim(rank).extent() + g.chunk * g.steps.chunk}, g.offset};
-        if (funcs_.position_run > 0) {
-            for (int d = 0; d < rank; d++)
-                box.coordinates.insert(d == 0 ? box.coordinates.begin() : box.coordinates.end(),
-                                       g.cell_at[d] + g.offset[d] - picture.dim(d).min());
-            box.coordinates.push_back(g.image), box.offsets.clear();
-            return box;
-        }
-        for (int d = 0; d < rank; d++) box.coordinates.push_back(g.cell_at[d] - picture.dim(d).min());
-        box.coordinates.push_back(g.image);
-        return box;
-    }
-
-    /// The same of weights as they are given, in channels_last: a picture of kernel positions for every input channel, whose
-    /// channels are the output's.
-    template <class Weight>
-    TensorBox box_of_weights(const implicit_gemm::Geometry &g, const Weight &weight) const {
-        return funcs_.weight_run > 0 ? box_of_computed_runs(g, weight) : box_of_summed_rows(g, weight);
-    }
-
-    /// A chunk of input channels, each with a run of those that are computed.
-    template <class Weight>
-    TensorBox box_of_computed_runs(const implicit_gemm::Geometry &g, const Weight &weight) const {
-        using namespace Halide;
-        const GemmVars &v = funcs_.v;
-        const Expr first = v.channel * funcs_.weight_run, channel = first + v.value;
-        const Expr summed = g.chunk * g.steps.chunk + v.k_group, of_group = weight.dim(rank + 1).extent();
-        std::vector<Expr> index;
-        for (int d = 0; d < rank; d++) index.push_back(unsafe_promise_clamped(g.kernel[d], 0, weight.dim(d).extent() - 1));
-        index.push_back(unsafe_promise_clamped(channel, 0, weight.dim(rank).extent() - 1));
-        index.insert(index.end(), {unsafe_promise_clamped(summed, 0, of_group - 1), g.group});
-        const Expr element = weight(index), inside = channel < weight.dim(rank).extent() && summed < of_group;
-        TensorBox box{select(inside, element, Internal::make_zero(element.type())), {first}, g.kernel, 1};
-        box.coordinates.resize(rank + 1, 0);
-        box.coordinates.push_back(g.group * of_group + summed);
-        return box;
-    }
-
-    /// A tile of input channels, which are computed, each with a chunk of those that are summed over.
-    template <class Weight>
-    TensorBox box_of_summed_rows(const implicit_gemm::Geometry &g, const Weight &weight) const {
-        using namespace Halide;
-        const GemmVars &v = funcs_.v;
-        const auto promised = [&](const Expr &at, int d) {
-            return unsafe_promise_clamped(at, 0, weight.dim(d).extent() - 1);
-        };
-        const int elements = funcs_.in_pairs ? 2 : 1;  // of a value
-        const Expr first = g.chunk * (g.steps.chunk * elements),
-                   summed = first + (v.k_group * funcs_.values() + v.value) * elements;
-        const Expr channels = weight.dim(rank + 1).extent();
-        std::vector<Expr> index;
-        for (int d = 0; d < rank; d++) index.push_back(promised(g.kernel[d], d));
-        index.insert(index.end(), {promised(summed, rank), promised(v.channel, rank + 1), g.group});
-        const Expr element = weight(index);
-        // Groups that are parts of a sum follow each other inside of the channels that they share.
-        const Expr of_group = weight.dim(rank).extent();
-        const Expr is_part = weight.dim(rank + 2).stride() == of_group;
-        TensorBox box{select(summed < of_group, element, Internal::make_zero(element.type())),
-                      {first + select(is_part, g.group * of_group, 0)}, g.kernel, 1};
-        box.coordinates.resize(rank + 1, 0);
-        box.coordinates.push_back(select(is_part, 0, g.group * channels) + v.channel);
-        return box;
+        f.picture(v.value, v.position, v.k_group, v.piece, v.step, v.phase, v.group) = word(boxes().pairs(g, picture));
+        f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) = word(boxes().summed_rows(g, weight));
     }
 
     /// Nothing is tuned of what reads tensor maps.
@@ -334,24 +253,29 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         description.set("strict_propagation", "true");
         if (f.input_layout == PictureLayout::channel_rows) description.set("packed_channels", "true");
         if constexpr (Schedule::on_tensor_cores) {
-            const int pieces = f.format.pieces();
             // Operands of 16 bits need no permission to be rounded.
-            if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(pieces));
-            if (f.maps_weights || f.given_channels > 0) {
-                description.set("weight_layout", enumerator(WeightLayout::as_given));
-                description.set("weight", tensor(!f.in_pairs));
-            } else {
-                description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
-                description.set("weight_channel_multiple", 64);
-                description.set("weight_tile", 64 * pieces);  // at every kernel position
-            }
+            if (f.format.multiply == Multiply::tf32) description.set("precision", tensor_core_precision(f.format.pieces()));
             description.set("weight_in_channel_multiple", schedule_params.chunk(f) * (f.in_pairs ? 2 : 1));
-        } else {
-            description.set("weight_layout",
-                            enumerator(f.weights_as_given ? WeightLayout::as_given : WeightLayout::channels_innermost));
-            if (f.weights_as_given) description.set("weight", tensor(false));
         }
+        describe_weights(description);
         schedule_params.describe(description, f);
+    }
+
+    void describe_weights(KernelDescription &description) const {
+        const GemmFuncs &f = funcs_;
+        const auto as_given = [&](bool channels_last) {
+            description.set("weight_layout", enumerator(WeightLayout::as_given));
+            description.set("weight", format_text(f.format.storage, channels_last));
+        };
+        if (f.maps_weights || f.given_channels > 0) return as_given(!f.in_pairs);
+        if (Schedule::on_tensor_cores) {
+            description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
+            description.set("weight_channel_multiple", 64);
+            description.set("weight_tile", 64 * f.format.pieces());  // at every kernel position
+            return;
+        }
+        if (f.weights_as_given) return as_given(false);
+        description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
     }
 };
 

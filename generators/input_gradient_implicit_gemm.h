@@ -27,7 +27,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     /// Then weights may be read as they are given: small problems are spared a launch that packs them.
     Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
 
-    /// Of 16 bits in channels_first, by a tensor map: kernels as large as their strides, two along the width (GemmFuncs::in_pairs).
+    /// Kernels are as large as their strides, two along the width, of pictures of 16 bits in channels_first that a tensor map
+    /// reads (GemmFuncs::in_pairs).
     Halide::GeneratorParam<bool> in_pairs{"in_pairs", false};
 
     /// The output gradient's coordinates begin at the padding.

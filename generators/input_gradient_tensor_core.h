@@ -11,13 +11,13 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_TENSOR_CORE_H
 
 #include "Halide.h"
-#include "generators/gradient_arguments.h"
-#include "schedules/shared/kernel_description.h"
-#include "generators/lowering_passes.h"
+#include "algorithm/tensor_core_funcs.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
 #include "algorithm/weight_layouts.h"
-#include "algorithm/tensor_core_funcs.h"
+#include "generators/gradient_arguments.h"
+#include "generators/lowering_passes.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -114,7 +114,8 @@ macro(conv_transpose_depthwise_products operation)
         conv_transpose_small_set_has(f32)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw GENERATOR ${operation}_cpu_depthwise_places ${maybe}
             rank=3 storage=${format} ${depthwise} fma_percent=17)
-        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw AS turned ${of_groups} turned=true ${maybe} AVX2 places=12)
+        conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ncdhw AS turned ${of_groups} turned=true ${maybe} AVX2
+            places=12)
         conv_transpose_small_set_has(f32 f16)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any ${of_groups} ${maybe} AVX2 places=12)
     endforeach()

@@ -1,11 +1,11 @@
 // Weight packing for tensor cores where kernels are large: the same array as pack_tensor_core writes
 // (tensor_core_packing.cpp).
 #include "Halide.h"
-#include "compiler/passes/device_assertions.h"
 #include "algorithm/gather.h"
-#include "generators/packing_arguments.h"
 #include "algorithm/tf32.h"
 #include "algorithm/weight_layouts.h"
+#include "compiler/passes/device_assertions.h"
+#include "generators/packing_arguments.h"
 
 namespace conv_transpose {
 

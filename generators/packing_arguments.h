@@ -5,9 +5,9 @@
 
 #include "Halide.h"
 #include "algorithm/element_format.h"
+#include "algorithm/weight_layouts.h"
 #include "generators/format_text.h"
 #include "schedules/shared/kernel_description.h"
-#include "algorithm/weight_layouts.h"
 
 namespace conv_transpose {
 
@@ -15,7 +15,7 @@ namespace conv_transpose {
 struct WeightToPack {
     Halide::GeneratorInput<Halide::Buffer<float>> weight{"weight", 5};
 };
-/// The same of 16 bits.
+/// Weights of 16 bits.
 struct HalfWeightToPack {
     Halide::GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
     Halide::GeneratorInput<Halide::Buffer<>> weight{"weight"};

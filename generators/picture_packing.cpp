@@ -5,10 +5,10 @@
 // to begin. Which axes are x, y and z is the runtime's choice, and so is their order in memory.
 #include "Halide.h"
 #include "algorithm/fast_division.h"
-#include "compiler/passes/device_assertions.h"
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
+#include "compiler/passes/device_assertions.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

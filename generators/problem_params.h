@@ -6,8 +6,8 @@
 
 #include "Halide.h"
 #include "algorithm/gather.h"
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/gradient_facts.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

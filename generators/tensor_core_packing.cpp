@@ -1,9 +1,9 @@
 // Weight packing for tensor cores: rounded to TF32, in tiles of 64 rows, four input channels innermost.
 #include "Halide.h"
 #include "algorithm/gather.h"
-#include "generators/packing_arguments.h"
 #include "algorithm/tf32.h"
 #include "algorithm/weight_layouts.h"
+#include "generators/packing_arguments.h"
 
 namespace conv_transpose {
 

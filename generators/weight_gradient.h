@@ -12,10 +12,10 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_H
 
 #include "Halide.h"
-#include "schedules/shared/kernel_description.h"
-#include "generators/lowering_passes.h"
-#include "generators/gradient_arguments.h"
 #include "algorithm/weight_gradient_funcs.h"
+#include "generators/gradient_arguments.h"
+#include "generators/lowering_passes.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

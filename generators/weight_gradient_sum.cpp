@@ -6,8 +6,8 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/fast_division.h"
-#include "generators/format_text.h"
 #include "compiler/passes/device_assertions.h"
+#include "generators/format_text.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {

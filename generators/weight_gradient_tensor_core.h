@@ -15,12 +15,12 @@
 
 #include "Halide.h"
 #include "algorithm/fast_division.h"
-#include "schedules/shared/kernel_description.h"
-#include "generators/lowering_passes.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
-#include "generators/gradient_arguments.h"
 #include "algorithm/weight_gradient_tensor_core_funcs.h"
+#include "generators/gradient_arguments.h"
+#include "generators/lowering_passes.h"
+#include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
 

@@ -1,9 +1,9 @@
 // Weight packing: brings weights from PyTorch's order into the order that a kernel reads. Run once for each
 // call, or once for many calls by a caller who keeps the packed weights.
 #include "Halide.h"
+#include "algorithm/winograd.h"
 #include "generators/any_tensors.h"
 #include "generators/packing_arguments.h"
-#include "algorithm/winograd.h"
 
 namespace conv_transpose {
 

@@ -91,7 +91,7 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     Halide::Var x{"x"}, y{"y"}, j{"j"}, lane{"lane"}, row_of_phases{"row_of_phases"}, channel{"channel"}, image{"image"};
     Halide::Func half{"half"}, tile_output{"tile_output"};
 
-    // Of as few taps, and so as many outputs, as there may be.
+    // There may be as few taps, and so as many outputs.
     winograd::Transform across() const { return of_outputs(points_w, points_h); }
     winograd::Transform down() const { return of_outputs(points_h, points_w); }
     static winograd::Transform of_outputs(int points, int beside) {

@@ -23,8 +23,8 @@
 
 #include "algorithm/forward_funcs.h"
 #include "algorithm/input_gradient_funcs.h"
-#include "schedules/shared/search_space.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

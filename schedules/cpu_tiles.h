@@ -30,8 +30,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CPU_TILES_H
 
 #include "algorithm/forward_funcs.h"
-#include "schedules/shared/search_space.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

@@ -16,8 +16,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DEPTHWISE_H
 
 #include "algorithm/forward_funcs.h"
-#include "schedules/shared/search_space.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

@@ -25,8 +25,8 @@
 
 #include "algorithm/forward_funcs.h"
 #include "schedules/shared/block_threads.h"
-#include "schedules/shared/search_space.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

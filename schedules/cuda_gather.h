@@ -157,7 +157,7 @@ struct CudaGatherVectors : CudaGather {
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), read); }
 };
 
-/// The same of depthwise problems: vectors of groups, whose weights are a vector, too.
+/// Depthwise problems have vectors of groups, whose weights are a vector, too.
 struct CudaDepthwiseVectors : CudaGather {
     static constexpr const char *family = "depthwise";
     Halide::GeneratorParam<int> groups{"groups", 4};

@@ -44,8 +44,8 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 
 #include "algorithm/implicit_gemm_funcs.h"
-#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/block_threads.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {

@@ -95,7 +95,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
             const auto along = [&](int extent, int step) {
                 return rows_are_positions ? along_columns(extent, step) : along_rows(extent, step);
             };
-            const int inner = rows_are_positions ? 0 : f.position_unit > 1 && f.position_unit < columns ? 2 : 1, all = rows_are_positions ? columns : tile_rows;
+            const bool splits_columns = f.position_unit > 1 && f.position_unit < columns;
+            const int inner = rows_are_positions ? 0 : splits_columns ? 2 : 1, all = rows_are_positions ? columns : tile_rows;
             tile.loops[inner] = along(neighbours, 1);
             tile.loops.insert(tile.loops.begin() + inner + 1, along(all / neighbours, neighbours));
         }
@@ -167,7 +168,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         run_stores = !row_stores && !(neighbours > 1 && f.channels_last_output);
         runs = f.runs, centre = f.centre;
         RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
-        const bool splits_columns = (f.position_unit > 1 && f.position_unit < columns) || (neighbours > 1 && f.channels_last_output);
+        const bool splits_columns =
+            (f.position_unit > 1 && f.position_unit < columns) || (neighbours > 1 && f.channels_last_output);
         RVar column_outer{"mma_n_outer"}, row_outer{"mma_m_outer"};
         const int first_row = splits_columns ? 2 : 1;
         RVar column_set = f.stored.loops.rbegin()[1], row_set = f.stored.loops.back();

@@ -26,8 +26,9 @@
 // 72x72 0.0419 ms, 519 TFLOP/s; 1x1, N4 64->128 248x216, 0.0288 ms, 66 % of the bandwidth. Without further tiles 1x1 took 0.038 to
 // 0.043 in four other tiles, and k2 s2 0.225 (128 x 64 in four blocks, stored in runs of four).
 //
-// With taps along the width as rows (2026-11-27): k3 p1, 64 to 64 channels, 1080x1920, 0.365 ms in float16 and 0.633 in TF32, 35 and 40
-// % of the memory's bandwidth (packed 0.452; PyTorch 0.803 and 1.254); what limits them is that both warpgroups add and store at once.
+// With taps along the width as rows (2026-11-27): k3 p1, 64 to 64 channels, 1080x1920, 0.365 ms in float16 and 0.633 in TF32, 35
+// and 40 % of the memory's bandwidth (packed 0.452; PyTorch 0.803 and 1.254); what limits them is that both warpgroups add and
+// store at once.
 //
 // Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
 // start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of

@@ -32,10 +32,10 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 
-#include "schedules/shared/kernel_description.h"
-#include "schedules/shared/search_space.h"
 #include "algorithm/tensor_core_funcs.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

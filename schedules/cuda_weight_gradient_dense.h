@@ -20,9 +20,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_DENSE_H
 
-#include "schedules/shared/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

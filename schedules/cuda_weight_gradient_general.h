@@ -12,9 +12,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GENERAL_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_GENERAL_H
 
-#include "schedules/shared/search_space.h"
 #include "algorithm/weight_gradient_funcs.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 

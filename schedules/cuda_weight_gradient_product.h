@@ -15,8 +15,8 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_H
 
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
 
 namespace conv_transpose {
@@ -120,7 +120,8 @@ struct CudaWeightGradientProduct : CudaSchedule {
     }
 
     // Packed, a warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
-    // Of pictures as they lie lanes are neighbouring positions, and warps take turns with channels of a kernel position.
+    // Where pictures are read as they lie lanes are neighbouring positions, and warps take turns with channels of a kernel
+    // position.
     void stage(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var round{"round"}, turn{"turn"}, warp{"warp"}, lane{"lane"}, thread{"thread"};
         Halide::Func staged = operand.staged;

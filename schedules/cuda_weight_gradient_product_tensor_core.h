@@ -28,7 +28,7 @@
 // (0.844). One thread starts all copies of a chunk of positions: boxes of positions x runs of 64 channels, of the
 // input, and of the output gradient one a kernel position. Nobody computes addresses of pixels, and what lies outside
 // comes as zeros. Tensor cores take them as they lie, the index that is summed over outside
-// (compiler/ptx/tensor_core_instructions.cpp). Of pictures in channels_first boxes are channels x 128 bytes of
+// (compiler/ptx/tensor_core_instructions.h). Of pictures in channels_first boxes are channels x 128 bytes of
 // neighbouring positions, of 16 bits or float32, and both operands are read along what is summed over.
 //
 // *In pairs*, channels_first, of kernels as large as their strides, two along the width. H200, 2026-11-23, float16, the
@@ -69,8 +69,8 @@
 #include <string>
 #include <vector>
 
-#include "schedules/shared/kernel_description.h"
 #include "algorithm/weight_gradient_product_funcs.h"
+#include "schedules/shared/kernel_description.h"
 #include "schedules/shared/warpgroup_tile.h"
 
 namespace conv_transpose {

@@ -20,9 +20,9 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_TENSOR_CORE_H
 
+#include "algorithm/weight_gradient_tensor_core_funcs.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/search_space.h"
-#include "algorithm/weight_gradient_tensor_core_funcs.h"
 #include "schedules/shared/warpgroup_tile.h"
 
 namespace conv_transpose {

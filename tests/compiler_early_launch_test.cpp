@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/ptx/early_launch.h"
+#include "compiler/ptx/ptx_expansion.h"
 #include "compiler_test_pipelines.h"
 
 namespace conv_transpose::testing {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "Halide.h"
-#include "compiler/passes/software_pipeline.h"
 #include "compiler/driver/device_code.h"
+#include "compiler/passes/software_pipeline.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "compiler/passes/tensor_core_pass.h"
 

@@ -7,6 +7,8 @@
 
 #include "choice/input_cells.h"
 #include "choice/kernel_choice.h"
+#include "choice/partial_sums.h"
+#include "choice/views_of_rows.h"
 
 namespace conv_transpose::testing {
 namespace {

@@ -16,6 +16,7 @@
 #include "runtime/src/choice/estimated_time.h"
 #include "runtime/src/choice/flat_extent.h"
 #include "runtime/src/choice/kernel_choice.h"
+#include "runtime/src/choice/partial_sums.h"
 #include "runtime/src/choice/registry.h"
 #include "runtime/src/choice/rejection.h"
 #include "runtime/src/choice/relative_time.h"

@@ -5,7 +5,8 @@
 
 Networks have random weights and the sizes of published ones: the upsampling stacks of HiFi-GAN, EnCodec and DAC
 (ConvTranspose1d), 3-D U-Nets as nnU-Net (MONAI's DynUNet: ConvTranspose3d, kernel = stride) and MONAI's UNet (kernel 3,
-stride 2) make them, SAM's mask upscaling and Mask R-CNN's mask head (ConvTranspose2d). Outputs are compared first. Ours and PyTorch's run in alternation; medians.
+stride 2) make them, SAM's mask upscaling and Mask R-CNN's mask head (ConvTranspose2d). Outputs are compared first.
+Ours and PyTorch's run in alternation; what is printed are medians.
 """
 import argparse
 import copy

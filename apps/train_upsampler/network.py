@@ -1,6 +1,7 @@
 """The network: FSRCNN's plan (shrink, map, expand, one transposed convolution that enlarges), in colour, beside a second
-path that enlarges the input itself and begins as Pillow's bicubic filter. Every layer is a transposed convolution. A convolution is one of stride 1 with its kernel turned round; without padding
-("valid"), so that a picture may be cut into tiles, the padding of the transposed one is kernel - 1."""
+path that enlarges the input itself and begins as Pillow's bicubic filter. Every layer is a transposed convolution. A
+convolution is one of stride 1 with its kernel turned round; without padding ("valid"), so that a picture may be cut into
+tiles, the padding of the transposed one is kernel - 1."""
 
 from __future__ import annotations
 

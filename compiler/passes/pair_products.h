@@ -3,7 +3,7 @@
 // Tensor cores take such operands from shared memory with neighbours that are summed over side by side, eight at a time, or with
 // neighbouring rows so. Where only two of the former are neighbours, and pairs of neighbouring rows follow each other, words
 // are loaded as if they were numbers of 32 bits, whose fragments in registers have the same places
-// (compiler/ptx/tensor_core_instructions.cpp). Where one half of each word is multiplied, the other is left out on the way to
+// (compiler/ptx/tensor_core_instructions.h). Where one half of each word is multiplied, the other is left out on the way to
 // registers. A program that no pass rewrites has no such products.
 #ifndef CONV_TRANSPOSE_COMPILER_PAIR_PRODUCTS_H
 #define CONV_TRANSPOSE_COMPILER_PAIR_PRODUCTS_H

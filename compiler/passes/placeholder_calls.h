@@ -27,7 +27,7 @@ struct PlaceholderCall {
     static PlaceholderCall parse(std::string_view name);
     /// The value of a field; throws std::invalid_argument when the call has none of that name.
     int field(const std::string &key) const;
-    /// The same, or another value when the call has none of that name.
+    /// The value of a field, or another value when the call has none of that name.
     int field_or(const std::string &key, int otherwise) const;
 };
 

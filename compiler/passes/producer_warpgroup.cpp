@@ -26,7 +26,7 @@ const std::string thread_z = ".thread_id_z";
 /// The barriers of a block with `consumers` warpgroups that compute. 0 is Halide's, and the consumers' own.
 /// Then come, for every stage, one for each consumer, that it is full (so they need not keep step), and at
 /// last one for every stage, that it is empty. Bulk copies have other barriers to say that a stage is full; of these kernels the
-/// last numbers, one for each consumer, are those of turned tiles (tensor_core_instructions.cpp).
+/// last numbers, one for each consumer, are those of turned tiles (tensor_core_instructions.h).
 class NamedBarriers {
   public:
     NamedBarriers(int stages, int consumers, bool full) : stages_(stages), consumers_(consumers), full_(full) {

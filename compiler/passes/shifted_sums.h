@@ -13,8 +13,8 @@
 
 namespace conv_transpose {
 
-/// A nest that stores such sums has a store of the first of their rows then, which is returned and must outlive it, and its tile has
-/// those rows alone, and so many taps. Other nests stay as they are.
+/// A nest that stores such sums has a store of the first of their rows then, which is returned and must outlive it, and its tile
+/// has those rows alone, and so many taps. Other nests stay as they are.
 Halide::Internal::Stmt take_shifted_sums(Nest &nest, WarpTiles &tiles);
 
 }  // namespace conv_transpose

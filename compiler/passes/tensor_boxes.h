@@ -5,14 +5,14 @@
 // any program computes it, and beside it where the copy engine finds the box. That counts positions through the images
 // of a picture, channels innermost, x fastest (an "im2col" map): the first position of a box has `coordinates`, and all of
 // them are read `offsets` further on. Zeros lie outside of the tensor. Maps are a parameter of the kernel behind those that
-// Halide knows, one after the other (compiler/ptx/ptx_expansion.cpp); the runtime makes them.
+// Halide knows, one after the other (compiler/ptx/shared_copies.h); the runtime makes them.
 //
 // Without offsets a box is a block of the tensor, of any order of dimensions ("tile"): `coordinates` are where it begins, the
 // innermost first, of which the first is a multiple of 16 bytes, and its rows run along it. So positions of a channel,
 // channels_first, come as they lie.
 //
 // In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
-// permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.cpp).
+// permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.h).
 // Whoever reads such a Func otherwise is refused. Longer rows lie as they do in memory, of a block.
 #ifndef CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
 #define CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H

@@ -66,7 +66,7 @@ struct TensorCoreOptions {
     /// Then so many of them, 2 or 4, from multiples on, lie side by side in the output, all inside of it or none, and their
     /// index is a multiple, where a condition holds that is the same for all of a launch. The fewest come first.
     std::vector<std::pair<int, Halide::Expr>> runs = {};
-    /// Of taps that are rows (shifted_sums.h), the same for all of a launch, and from 0 to before the number of taps.
+    /// Which of the taps that are rows (shifted_sums.h) stays where it is: the same for all of a launch.
     Halide::Expr centre = {};
     /// A block has further tiles, whose operands come while one is stored (SoftwarePipelineOptions::resident_blocks): stores
     /// have shared memory of their own behind all stages, and bring 8 rows of a warp there at a time. For row stores.

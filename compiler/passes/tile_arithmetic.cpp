@@ -47,7 +47,7 @@ PlaceholderCall tile_call(const std::string &kind, const WarpTile &tile) {
 }
 
 /// Whether a row of memory holds neighbouring rows of the tile, of one k, in place of neighbouring k of one row: tensor
-/// cores take operands of 16 bits either way, and those of 32 by fragments (tensor_core_instructions.cpp).
+/// cores take operands of 16 bits either way, and those of 32 by fragments (tensor_core_instructions.h).
 bool is_transposed(const Nest &nest, const TileOperand &operand, const std::string &row) {
     return constant_stride(nest, operand.place, row, "an operand") == 1 &&
            constant_stride(nest, operand.place, "mma_k", "an operand") == nest.constant_extent(row);

@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_expressions.h"
 #include "compiler/passes/tile_parts.h"
 
 namespace conv_transpose {
@@ -89,7 +90,7 @@ std::map<std::string, Expr> TileStore::first_of_piece(int values) const {
     return coordinates(row_of_tile(integer(row_name) * rows), integer(piece_name) * (values / rows), 0);
 }
 
-/// And another.
+/// Where another element of these 16 bytes is.
 std::map<std::string, Expr> TileStore::element_of_piece(int values, int row, int column) const {
     if (rows_of_line() == 1) return coordinates(row_of_tile(integer(row_name)), integer(piece_name) * values + column, 0);
     auto at = first_of_piece(values);
@@ -103,7 +104,8 @@ std::map<std::string, Expr> TileStore::element_of_piece(int values, int row, int
 /// Whether 16 bytes lie inside; they do with the first of them.
 Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const {
     const auto first = first_of_piece(values);
-    // The same, or "less than" an end that is a multiple of them, counted in the output or in columns.
+    // A condition does so that is the same for all of them, or is "less than" an end that is a multiple of them, counted in the
+    // output or in columns.
     const auto leaves_none_out = [&](const Expr &condition, const char *role, int step) {
         auto next = first;
         for (const TileLoop &loop : nest_.loops)

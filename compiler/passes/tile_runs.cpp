@@ -2,7 +2,7 @@
 // columns, are neighbours in the output as a rule, but not where rows or pictures end: positions of a channel in
 // channels_first, of which rows may be phases of a stride. Or they are neighbours, but fill no 16 bytes: channels.
 //
-// Eight rows of a warp at a time are turned through shared memory, as in tile_store.cpp. They are *lines*: a row, or as many
+// Eight rows of a warp at a time are turned through shared memory, as in tile_pairs.cpp. They are *lines*: a row, or as many
 // rows as alternate in the output. Neighbouring lanes store neighbouring elements of a line, each one by one, or, where a
 // condition of the whole output says so (TensorCoreOptions::runs), two or four at once. What an index, a guard or a value takes
 // from the line alone, as where a channel lies and its bias, one lane works out for each and leaves behind it in shared
@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tile_expressions.h"
 #include "compiler/passes/tile_parts.h"
 #include "compiler/passes/tile_store.h"
 
@@ -187,7 +188,8 @@ class TileStore::Runs {
     /// The place in its line of an element of those that a lane stores at once.
     Expr place(int slot, int i) const {
         if (in_lanes_)
-            return (integer(".thread_id_y") * columns_of_group + integer(".thread_id_x") / 4) * columns_of_lane() + slot * values_ + i;
+            return (integer(".thread_id_y") * columns_of_group + integer(".thread_id_x") / 4) * columns_of_lane() +
+                   slot * values_ + i;
         return (integer(slot_name(slot)) * lanes_of_warp + integer(".thread_id_x")) * values_ + i;
     }
     std::string of_element(const std::string &name, int slot, int i) const {
@@ -242,7 +244,7 @@ class TileStore::Runs {
 
     int columns_of_lane() const { return tile_.tile_->columns / (warps_of_warpgroup * columns_of_group); }
 
-    /// Lanes have neighbouring columns of two neighbouring rows of every eight (tensor_core_instructions.cpp). What comes from
+    /// Lanes have neighbouring columns of two neighbouring rows of every eight (tensor_core_instructions.h). What comes from
     /// some rows is worked out before they are stored.
     Stmt of_lanes() const {
         constexpr int eights_at_once = 2;

@@ -5,6 +5,7 @@
 #ifndef CONV_TRANSPOSE_COMPILER_TILE_STORE_H
 #define CONV_TRANSPOSE_COMPILER_TILE_STORE_H
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +16,6 @@
 #include "compiler/passes/warp_tile.h"
 
 namespace conv_transpose {
-
-/// Conditions that all hold where the given ones do, none of them a conjunction.
-std::vector<Halide::Expr> parts_of(const std::vector<Halide::Expr> &conditions);
 
 class TileStore {
   public:
@@ -58,6 +56,7 @@ class TileStore {
     void check_rows() const;
     int pitch_of_rows() const;
     bool moves_sums(const Version &version) const;
+    void take_spared_conditions();
     // In runs: tile_runs.cpp.
     class Runs;
     Halide::Internal::Stmt runs(const Version &version) const;
@@ -79,39 +78,39 @@ class TileStore {
     Halide::Expr end_of_own() const;
     Halide::Internal::Stmt of_cluster(const Halide::Internal::Stmt &stores) const;
 
-    Halide::Internal::Stmt versions(const Halide::Expr &value, int to_unroll) const;
-    Halide::Internal::Stmt in_turns(const Halide::Expr &value, bool unrolled) const;
+    // By pairs: tile_pairs.cpp.
+    Halide::Internal::Stmt in_pairs(const Halide::Expr &value, bool unrolled) const;
     Halide::Internal::Stmt turns(const Version &version) const;
     Halide::Internal::Stmt turn(const Version &version, int row_tile, int repeat, int half) const;
     Halide::Internal::Stmt stores_of_pair(const Element &first, const Element &second) const;
     Halide::Internal::Stmt store_single(const Element &element) const;
-    std::map<std::string, int> format_fields() const;
-    Halide::Expr target_of(const Halide::Expr &index) const;
-    PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
     Element element(const Version &version, const Halide::Expr &row, const Halide::Expr &place, int repeat,
                     const Halide::Expr &copy) const;
-    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at,
-                          const Halide::Expr &sum) const;
-    Halide::Expr load_of_copy(const Halide::Expr &copy) const;
+    PlaceholderCall turn_call(int row_tile, int repeat, int half) const;
+    std::map<std::string, int> format_fields() const;
+    Halide::Expr target_of(const Halide::Expr &index) const;
     Halide::Expr place_of_copy(const Halide::Expr &place) const;
-    std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place,
-                                                    int repeat) const;
     Halide::Expr is_whole() const;
-    bool is_uniform(const Halide::Expr &condition) const;
-    bool neighbours_along(const std::string &role) const;
-    int full_extent(const std::string &role) const;
-    void find_accumulator();
-    void find_neighbours();
-    void check_covers(const Halide::Internal::Load *load);
-    void add_loops_of_one_step();
-    int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;
-    int line() const { return tile_->columns * interleaved_; }
+    std::pair<Halide::Expr, Halide::Expr> position(const Halide::Expr &lane, const Halide::Expr &line, int step, int i) const;
     int places() const;
     int lines() const;
     int pairs_a_line() const;
     int units_side_by_side() const;
-    std::pair<Halide::Expr, Halide::Expr> position(const Halide::Expr &lane, const Halide::Expr &line, int step,
-                                                   int i) const;
+    // How the nest runs over the tile: tile_loops.cpp.
+    void find_accumulator();
+    void check_covers(const Halide::Internal::Load *load);
+    int inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const;
+    void add_loops_of_one_step();
+    int full_extent(const std::string &role) const;
+    void find_neighbours();
+    bool neighbours_along(const std::string &role) const;
+    std::map<std::string, Halide::Expr> coordinates(const Halide::Expr &row, const Halide::Expr &place, int repeat) const;
+    int line() const { return tile_->columns * interleaved_; }
+
+    Halide::Internal::Stmt versions(const Halide::Expr &value, int to_unroll) const;
+    bool is_uniform(const Halide::Expr &condition) const;
+    Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at, const Halide::Expr &sum) const;
+    Halide::Expr load_of_copy(const Halide::Expr &copy) const;
 
     Nest nest_;
     const WarpTiles &tiles_;
@@ -123,7 +122,6 @@ class TileStore {
     // those of `conditions_` that are left where it holds. They are told by conditions "it, or else".
     Halide::Expr spared_if_;
     std::vector<Halide::Expr> conditions_left_;
-    void take_spared_conditions();
     OperandFormat format_ = OperandFormat::float32;  // of the output
     std::string accumulator_;
     const WarpTile *tile_ = nullptr;

@@ -33,8 +33,8 @@ class Registers {
     Lets lets_;
 };
 
-/// Of two vectors, blocks of `width` elements in turn, within pieces of `piece` elements: the first half of each piece, or the
-/// second.
+/// Takes blocks of `width` elements from two vectors in turn, within pieces of `piece` elements: from the first half of each piece,
+/// or from the second.
 Expr unpacked(const Expr &a, const Expr &b, int width, int piece, bool second) {
     const int lanes = a.type().lanes();
     std::vector<int> indices(lanes);

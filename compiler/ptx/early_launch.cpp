@@ -1,5 +1,6 @@
-// Kernels that are launched early: see early_launch.h.
 #include "compiler/ptx/early_launch.h"
+
+#include "compiler/ptx/ptx_text.h"
 
 namespace conv_transpose {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "compiler/ptx/ptx_expansion.h"
+#include "compiler/ptx/architecture.h"
 
 namespace conv_transpose {
 

@@ -1,9 +1,7 @@
-// Reading and writing PTX text: lines, calls of placeholders as LLVM writes them, and addresses of global
-// memory.
+// Reading and writing PTX text: lines, labels, and calls of placeholders as LLVM writes them.
 #ifndef CONV_TRANSPOSE_COMPILER_PTX_TEXT_H
 #define CONV_TRANSPOSE_COMPILER_PTX_TEXT_H
 
-#include <map>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -32,6 +30,15 @@ class PtxWriter {
     std::ostringstream out_;
 };
 
+/// Names of labels, each of which stands once in a kernel.
+class Labels {
+  public:
+    std::string next() { return "$tc_label" + std::to_string(count_++); }
+
+  private:
+    int count_ = 0;
+};
+
 std::vector<std::string> split_lines(const std::string &text);
 
 bool contains(const std::string &text, std::string_view part);
@@ -43,31 +50,18 @@ struct CallSite {
     std::string result;                  // a register, where there is one
 };
 
+/// Whether it is of float32, and not of 16 bits.
+bool is_float(const PlaceholderCall &call);
+
+/// A call's first argument as an address of shared memory, with what must stand before and after its use.
+struct SharedAddress {
+    explicit SharedAddress(const CallSite &site);
+
+    std::string begin, at, end;
+};
+
 /// Reads the call block that begins at lines[at], if it is a placeholder's, and moves `at` to its last line.
 std::optional<CallSite> read_call(const std::vector<std::string> &lines, std::size_t &at);
-
-/// The global addresses that calls of one kernel take. Each stands in the text as a load of the element
-/// there, and ptxas drops that load, as nothing uses its value. Where that value is copied, its address is.
-class GlobalAddresses {
-  public:
-    explicit GlobalAddresses(const std::vector<std::string> &lines);
-
-    /// Before a load that stands for its address, or a copy of one, keeps the address: its register may change before
-    /// the call.
-    void keep(const std::string &line, PtxWriter &out) const;
-
-    /// The register that holds the address which a call takes.
-    std::string of(const CallSite &site) const;
-
-    /// Declares these registers.
-    void declare(PtxWriter &out) const;
-
-  private:
-    std::string place(const std::string &value, const std::string &user) const;
-
-    std::map<std::string, int> kept_;  // register of a load that stands for its address -> where that is kept
-    int count_ = 0;                    // of places
-};
 
 }  // namespace conv_transpose
 

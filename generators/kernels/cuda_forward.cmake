@@ -31,7 +31,8 @@ endforeach()
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
-    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format} ${maybe})
+    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format}
+        ${maybe})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format} ${maybe})
 endforeach()
 
@@ -97,8 +98,8 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_gemm(forward ${format} nchw pairs_128x128 ${packed} ${tile128x128} ${sub_pixel} neighbours=2 ${maybe}
         H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nhwc sub_pixel ${channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 160)
-    conv_transpose_gemm(forward ${format} nhwc sub_pixel_128x128 ${channels_last} ${tile128x128} phases_as_channels=true neighbours=8
-        ${maybe} H200_TFLOPS 460)
+    conv_transpose_gemm(forward ${format} nhwc sub_pixel_128x128 ${channels_last} ${tile128x128} phases_as_channels=true
+        neighbours=8 ${maybe} H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nchw parts ${packed} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
@@ -113,8 +114,8 @@ conv_transpose_gemm(forward tf32 nhwc sub_pixel ${channels_last} columns=32 bloc
 conv_transpose_gemm(forward tf32 ncdhw "" ${any_channels} blocks=4 H200_TFLOPS 110)
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    conv_transpose_gemm(forward ${format} ncdhw "" input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2 ${maybe}
-        H200_TFLOPS 430)
+    conv_transpose_gemm(forward ${format} ncdhw "" input_layout=channel_rows columns=128 chunk_channels=64 stages=3 blocks=2
+        ${maybe} H200_TFLOPS 430)
 endforeach()
 conv_transpose_gemm(forward tf32 ncdhw sub_pixel ${sub_pixel_any} H200_TFLOPS 110)
 conv_transpose_gemm(forward tf32 ncdhw sub_pixel_packed_c128 ${sub_pixel_packed} H200_TFLOPS 200)

@@ -24,8 +24,8 @@ endforeach()
 # 32: 0.023 in place of 0.092.
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    conv_transpose_kernel(input_gradient ${format} cuda gather LAYOUT nhwc AS few_summed GENERATOR input_gradient_cuda_gather_vectors
-        storage=${format} channels=8 read=1 parts=4 H200_TFLOPS 12 ${maybe})
+    conv_transpose_kernel(input_gradient ${format} cuda gather LAYOUT nhwc AS few_summed GENERATOR
+        input_gradient_cuda_gather_vectors storage=${format} channels=8 read=1 parts=4 H200_TFLOPS 12 ${maybe})
     conv_transpose_kernel(forward ${format} cuda gather LAYOUT nhwc AS few_computed GENERATOR forward_cuda_gather_vectors
         storage=${format} channels=1 read=8 parts=8 H200_TFLOPS 4 ${maybe})
 endforeach()

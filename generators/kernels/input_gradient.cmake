@@ -42,7 +42,8 @@ foreach(format ${formats_of_16_bits})
     set(tile128x128 columns=128 blocks=2)
     conv_transpose_gemm(input_gradient ${format} nhwc "" ${channels_last} ${tile128x128} min_in_channels=65 H200_TFLOPS 460)
     conv_transpose_gemm(input_gradient ${format} nhwc 128x64 ${channels_last} columns=64 blocks=3 ${maybe} H200_TFLOPS 310)
-    conv_transpose_gemm(input_gradient ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
+    conv_transpose_gemm(input_gradient ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS
+        460)
     # Few channels that are summed over, or rows of them that a box would leave partly empty: kernel positions are summed like
     # channels, of weights as they are given, 16, 8 or 4 bytes at a time. H200, float16, 2026-11-22: k2 s2, 80 from 4 channels, N8
     # 180x180: 0.029 ms, 0.058 by boxes; k5 s2, 80 from 8, N8 180x360: 0.122 (0.249); k16 s8, 16 from 8, N32 20x35: 0.029 (0.067);

@@ -36,7 +36,8 @@ conv_transpose_helper(pack_phases f16 cuda format=f16)
 # Mixed precision has weights in float32.
 foreach(format ${formats_of_16_bits})
     conv_transpose_helper(pack_gemm_weights ${format} cuda AS of_f32 format=${format} given=f32)
-    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost_of_f32 format=${format} given=f32 phases_outermost=true)
+    conv_transpose_helper(pack_gemm_weights ${format} cuda AS phases_outermost_of_f32 format=${format} given=f32
+        phases_outermost=true)
     conv_transpose_helper(sum_of_output_parts ${format} cuda stored=${format})
     conv_transpose_helper(sum_of_output_parts ${format} cuda AS turned stored=${format} turned=true)
     conv_transpose_helper(to_float32 ${format} cuda given=${format})

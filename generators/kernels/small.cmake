@@ -1,6 +1,6 @@
-# CUDA, before all others: depthwise problems by vectors for even strides, and of a stride along rows (separable resampling); of many
-# taps, forward and at stride 1 input gradient, by how many of a column see one position, in channels_last with groups side by side;
-# input gradients of others, which leave nearly all of a product's tile empty, of any attributes, rank and element type, in
+# CUDA, before all others: depthwise problems by vectors for even strides, and of a stride along rows (separable resampling); of
+# many taps, forward and at stride 1 input gradient, by how many of a column see one position, in channels_last with groups side by
+# side; input gradients of others, which leave nearly all of a product's tile empty, of any attributes, rank and element type, in
 # channels_last by vectors of groups; then problems that are mostly launches: one of them.
 
 foreach(format f32 ${formats_of_16_bits})

@@ -168,7 +168,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(forward nchw maps_256x64 ${tile256x64} ${rate256x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
         conv_transpose_small_set_has(f16)
-        conv_transpose_maps(forward nchw maps_parts_256x128 ${tile256x128} makes_parts=true min_out_channels=65 ${rate256x128} ${maybe})
+        conv_transpose_maps(forward nchw maps_parts_256x128 ${tile256x128} makes_parts=true min_out_channels=65 ${rate256x128}
+            ${maybe})
     endif()
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_maps(forward ncdhw maps_256x128 ${tile256x128} min_out_channels=65 ${rate256x128} FULL)
@@ -177,7 +178,8 @@ endforeach()
 
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    set(maps input_layout=channels_last in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2 boxes=2)
+    set(maps input_layout=channels_last in_channel_multiple=8 columns=128 row_sets=1 column_sets=2 chunk_channels=32 blocks=2
+        boxes=2)
     conv_transpose_maps(forward nchw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 700 ${maybe})
     conv_transpose_maps(forward nchw maps_256x64_w7 ${maps} stages=2 window=7 H200_TFLOPS 560 FULL)
     conv_transpose_maps(forward ncdhw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 700 FULL)
@@ -212,7 +214,8 @@ foreach(format ${formats_of_16_bits} tf32)
         set(tile256x128 ${tile256x128} tiles_in_rounds=true min_out_channels=65)
         conv_transpose_maps(forward nchw as_it_lies_256x128 ${tile256x128} H200_TFLOPS 260 FULL)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_256x128 ${tile256x128} ${weight_maps} H200_TFLOPS 190 FULL)
-        conv_transpose_maps(forward nchw as_it_lies_weight_rows_256x128 ${tile256x128} ${weight_rows} min_out_channels=65 H200_TFLOPS 380)
+        conv_transpose_maps(forward nchw as_it_lies_weight_rows_256x128 ${tile256x128} ${weight_rows} min_out_channels=65
+            H200_TFLOPS 380)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_128x64 ${tiles128x64} ${weight_maps} H200_TFLOPS 156)
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_128x64 ${tiles128x64} ${weight_rows} H200_TFLOPS 242 FULL)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_clusters_128x64 ${clusters128x64} ${weight_maps} H200_TFLOPS 156)
@@ -248,7 +251,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_rates(256x128 717 0 256x64 680 0)
     set(phases phases_as_channels=true weight_map=true min_out_channels=8)
     foreach(tile 256x128 256x64)
-        conv_transpose_maps(forward nchw as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}} ${maybe})
+        conv_transpose_maps(forward nchw as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}}
+            ${maybe})
     endforeach()
     conv_transpose_maps(forward nchw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_fours_128x64 ${tile128x64} ${phases} neighbours=4 ${maybe})
@@ -274,8 +278,8 @@ endforeach()
 # are rows of a tile. 256 x 128 is slower (k2 s2, 256 to 64 channels: 0.270 ms in place of 0.240), and TF32 has faster kernels.
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
-    set(maps input_layout=channels_last in_channel_multiple=8 phases_as_channels=true min_out_channels=1 chunk_channels=64 columns=128
-        row_sets=1 column_sets=2 stages=2 blocks=2)
+    set(maps input_layout=channels_last in_channel_multiple=8 phases_as_channels=true min_out_channels=1 chunk_channels=64
+        columns=128 row_sets=1 column_sets=2 stages=2 blocks=2)
     conv_transpose_maps(forward nchw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420 ${maybe})
     conv_transpose_maps(forward nchw maps_fours_256x64 ${maps} neighbours=4 H200_TFLOPS 420 ${maybe})
     conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420 ${maybe})
@@ -320,11 +324,12 @@ foreach(format ${formats_of_16_bits} tf32)
     if(NOT format STREQUAL tf32)
         conv_transpose_maps(input_gradient nchw weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
             producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})
-        conv_transpose_maps(input_gradient nchw weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true ${rate128x64}
-            ${maybe})
+        conv_transpose_maps(input_gradient nchw weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
+            ${rate128x64} ${maybe})
     endif()
     # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229, k4 s2, 64 to 32 of
     # 4 x 24^3, 0.070 in place of 0.111. 128 x 128 does not: its packed weights are 32 copies a step (0.279, 0.339).
-    conv_transpose_maps(input_gradient ncdhw maps_256x64 ${maps} ${positions256} ${half_chunk} stages=5 blocks=2 ${rate256x64} ${maybe})
+    conv_transpose_maps(input_gradient ncdhw maps_256x64 ${maps} ${positions256} ${half_chunk} stages=5 blocks=2 ${rate256x64}
+        ${maybe})
     conv_transpose_maps(input_gradient ncdhw maps_128x64 ${tile128x64} ${rate128x64} ${maybe})
 endforeach()

@@ -42,8 +42,8 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps input_layout=channels_last in_channel_multiple=8 ${maybe})
     set(tile512x64 ${maps} columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=32 stages=3 producer=true)
-    set(tile256x64 ${maps} channels_last_output=true out_channel_multiple=8 tile_rows=128 columns=64 boxes=2 chunk_channels=32 stages=2
-        blocks=2)
+    set(tile256x64 ${maps} channels_last_output=true out_channel_multiple=8 tile_rows=128 columns=64 boxes=2 chunk_channels=32
+        stages=2 blocks=2)
     conv_transpose_maps(forward ncdhw maps_512x64_w5 ${tile512x64} window=5 H200_TFLOPS 670)
     conv_transpose_maps(forward ncdhw maps_512x64_w7 ${tile512x64} window=7 FULL H200_TFLOPS 690)
     conv_transpose_maps(forward ndhwc maps_256x64_w5 ${tile256x64} window=5 H200_TFLOPS 850)

@@ -57,7 +57,8 @@ foreach(format f32 ${formats_of_16_bits})
     set(depthwise_vectors LAYOUT nhwc GENERATOR weight_gradient_cuda_depthwise_vectors ${maybe} storage=${format} ${depthwise})
     if(format IN_LIST formats_of_16_bits)  # 16 bytes of them
         set(eights vector=8 taps=3 warps=4 lanes=64 at_once=2)
-        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights_result ${depthwise_vectors} ${eights} writes_result=true)
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights_result ${depthwise_vectors} ${eights}
+            writes_result=true)
         conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS eights ${depthwise_vectors} ${eights})
     endif()
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_vectors})
@@ -77,7 +78,8 @@ set(tile64x64 lanes_in=8 lanes_out=16 thread_in=8)
 set(tile64x32 lanes_in=16 lanes_out=8)
 conv_transpose_kernel(${dense} ${k3} ${s1} ${many_channels} ${tile64x64} wanted_blocks=264 H200_TFLOPS 49)
 conv_transpose_kernel(${dense} ${k3x7} ${s1} ${many_channels} ${tile64x32} chunk_columns=32 run=8 wanted_blocks=528 H200_TFLOPS 49)
-conv_transpose_kernel(${dense} ${k3x5} ${s1} ${many_channels} lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 FULL H200_TFLOPS 49)
+conv_transpose_kernel(${dense} ${k3x5} ${s1} ${many_channels} lanes_in=8 thread_in=8 thread_out=2 chunk_columns=32 run=8 FULL
+    H200_TFLOPS 49)
 conv_transpose_kernel(${dense} ${k2s2} ${many_channels} lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264
     H200_TFLOPS 44)
 
@@ -97,7 +99,8 @@ conv_transpose_kernel(${row_tf32} AS c64x256 ${taps2x64} tile_in=256 ${one_block
 conv_transpose_kernel(${row_tf32} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=5 ${over_32} H200_TFLOPS 295)
 conv_transpose_kernel(${row_tf32} AS c64 ${taps2x64} tile_in=64 stages=4 ${over_32} FULL H200_TFLOPS 215)
 conv_transpose_kernel(${row_tf32} AS c32x64 ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 220)
-conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stages=4 wanted_blocks=528 ${some_channels} H200_TFLOPS 130)
+conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stages=4 wanted_blocks=528 ${some_channels} H200_TFLOPS
+    130)
 conv_transpose_kernel(${row_tf32x3} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=3 ${over_32} H200_TFLOPS 110)
 conv_transpose_kernel(${row_tf32x3} AS c32x64 ${taps4x32} tile_in=64 stages=2 ${some_channels} H200_TFLOPS 104)
 # By Winograd's algorithm, where there are few positions of many channels.
@@ -156,12 +159,12 @@ foreach(format tf32 ${formats_of_16_bits})
             H200_TFLOPS 620)
         conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c128 ${one_block} stages=12 tile_in=128 min_in_channels=65 ${full}
             H200_TFLOPS 480)
-        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c64 blocks=2 wanted_blocks=264 stages=8 producer_registers=24 tile_in=64
-            ${full} H200_TFLOPS 370)
+        conv_transpose_kernel(${pairs} AS as_it_lies_in_pairs_c64 blocks=2 wanted_blocks=264 stages=8 producer_registers=24
+            tile_in=64 ${full} H200_TFLOPS 370)
     endif()
 endforeach()
-conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 ${by_tensor_cores} parts=2 ${one_block} tile_taps=3 tile_out=64
-    tile_in=64 H200_TFLOPS 55)
+conv_transpose_kernel(weight_gradient tf32x3 cuda implicit_gemm AS t3c64 ${by_tensor_cores} parts=2 ${one_block} tile_taps=3
+    tile_out=64 tile_in=64 H200_TFLOPS 55)
 
 foreach(turned true false)
     set(as "")
@@ -183,17 +186,17 @@ foreach(format ${formats_of_16_bits})
     # What both formats have in a full build, float16 has in every.
     conv_transpose_small_set_has(f16)
     set(full "${maybe}")
-    # Read by tensor maps; with a producer. Tiles of one kernel position waste nothing where there are nine. From eight input channels
-    # on the estimate tells whether a tile that is mostly empty pays: of 37 layers of 4 to 16 it takes 0.90 of the time in channels_last
-    # and 0.97 in channels_first that others take (1x1, 16 to 288, 2 of 384x384: 157 us, now 55; H200, 2026-11-27).
+    # Read by tensor maps; with a producer. Tiles of one kernel position waste nothing where there are nine. From eight input
+    # channels on the estimate tells whether a tile that is mostly empty pays: of 37 layers of 4 to 16 it takes 0.90 of the time in
+    # channels_last and 0.97 in channels_first that others take (1x1, 16 to 288, 2 of 384x384: 157 us, now 55; H200, 2026-11-27).
     set(maps ONLY_ON sm_90 tensor_maps=true format=${format} steps=64 producer=true ALLOW_SPILLS)
     set(maps_one_block ${maps} ${one_block} stages=4)
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
     set(maps_three_blocks ${maps} blocks=3 stages=4 producer_registers=24 wanted_blocks=396)
     conv_transpose_kernel(${row} AS maps_t1c128 ${maps_one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 770)
-    conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33 ${full}
-        H200_TFLOPS 850)
+    conv_transpose_kernel(${row} AS maps_c64x256 ${maps_one_block} ${taps2x64} tile_in=256 min_in_channels=129 min_out_channels=33
+        ${full} H200_TFLOPS 850)
     conv_transpose_kernel(${row} AS maps_t1c64x128 ${maps_two_blocks} tile_taps=1 tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 640)
     conv_transpose_kernel(${row} AS maps_t1c64 ${maps_three_blocks} tile_taps=1 tile_out=64 tile_in=64 min_in_channels=8
@@ -220,8 +223,8 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 ${full} H200_TFLOPS 560)
     # Of any output channels.
-    conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128 min_in_channels=65
-        min_out_channels=65 ${full} H200_TFLOPS 830)
+    conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128
+        min_in_channels=65 min_out_channels=65 ${full} H200_TFLOPS 830)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 620)
     conv_transpose_kernel(${row} AS maps_result_c64 ${maps_three_blocks} ${result} tile_out=64 tile_in=64 min_in_channels=8
@@ -231,21 +234,24 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_kernel(${row} AS maps_w3 ${lines} window=3 tile_taps=9 tile_out=64 stages=5 ${full} H200_TFLOPS 890)
     conv_transpose_kernel(${row} AS maps_w5 ${lines} window=5 tile_taps=15 tile_out=32 stages=8 ${full} H200_TFLOPS 950)
     # A warpgroup more would leave a thread too few registers.
-    conv_transpose_kernel(${row} AS maps_w7 ${lines} producer=false window=7 tile_taps=21 tile_out=32 stages=8 ${full} H200_TFLOPS 940)
+    conv_transpose_kernel(${row} AS maps_w7 ${lines} producer=false window=7 tile_taps=21 tile_out=32 stages=8 ${full} H200_TFLOPS
+        940)
     conv_transpose_kernel(${row} AS c64x256 ${of} ${taps2x64} tile_in=256 ${one_block} ${full} min_in_channels=129
         min_out_channels=33 H200_TFLOPS 525)
     conv_transpose_kernel(${row} AS c64x128 ${of} ${taps4x64} tile_in=128 ${one_block} ALLOW_SPILLS ${full} min_in_channels=65
         min_out_channels=33 H200_TFLOPS 490)
-    conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 ${full} min_in_channels=33 min_out_channels=33 H200_TFLOPS 290)
-    conv_transpose_kernel(${row} AS result_c64x128 ${of} ${taps4x64} tile_in=128 writes_result=true ${one_block} ${full} min_in_channels=65
-        min_out_channels=33 H200_TFLOPS 480)
+    conv_transpose_kernel(${row} AS c64 ${of} ${taps2x64} tile_in=64 stages=4 ${full} min_in_channels=33 min_out_channels=33
+        H200_TFLOPS 290)
+    conv_transpose_kernel(${row} AS result_c64x128 ${of} ${taps4x64} tile_in=128 writes_result=true ${one_block} ${full}
+        min_in_channels=65 min_out_channels=33 H200_TFLOPS 480)
     conv_transpose_kernel(${row} AS result_c32x64 ${of} ${taps4x32} tile_in=64 writes_result=true ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 280)
     conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 310)
     conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 ${full} H200_TFLOPS 270)
     conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 105)
-    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 ${full} H200_TFLOPS 200)
+    conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 ${full} H200_TFLOPS
+        200)
     conv_transpose_helper(weight_gradient_sum ${format} cuda written=${format})
     conv_transpose_helper(weight_gradient_sum ${format} cuda AS in_order written=${format} slices=1)
 endforeach()

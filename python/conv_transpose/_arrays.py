@@ -157,7 +157,10 @@ class _CuPy(_NumPy):
 
 
 class _Jax(_NumPy):
-    """Eagerly; for what JAX traces see _jax.py. On CUDA the call waits for the result: JAX does not say which stream is the caller's."""
+    """Computes eagerly; for what JAX traces see _jax.py.
+
+    On CUDA the call waits for the result: JAX does not say which stream is the caller's.
+    """
 
     def __init__(self, array: Any) -> None:
         import jax.numpy

@@ -172,8 +172,8 @@ PyObject *run_and_save(PyObject *, PyObject *const *arguments, Py_ssize_t count)
     return output.release();
 }
 
-// Of the output gradient, the input and the weight: the gradients of input, weight and bias, and None for the attributes; null
-// with a Python error.
+// `borrowed` are the output gradient, the input and the weight. Returns the gradients of input, weight and bias, and None for the
+// attributes; null with a Python error.
 PyObject *differentiate(const Steps &steps, const DLTensor (&borrowed)[3]) {
     // In the order of conv_transpose_arguments.
     const void *slots[argument_count] = {borrowed[1].data, borrowed[2].data, nullptr, nullptr, borrowed[0].data};

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "Halide.h"
+#include "algorithm/tf32.h"
 #include "compiler/passes/software_pipeline.h"
 #include "compiler/passes/tensor_core_pass.h"
-#include "algorithm/tf32.h"
 
 namespace conv_transpose {
 

@@ -1,5 +1,5 @@
 // Tensor cores: products of TF32 operands, of which the lower 13 bits do not count, and of those of 16 bits. The
-// layouts of fragments and operands are drawn at the head of compiler/ptx/tensor_core_instructions.cpp; here they are
+// layouts of fragments and operands are drawn at the head of compiler/ptx/tensor_core_instructions.h; here they are
 // written once more, from the PTX manual.
 #include "tensor_cores.h"
 

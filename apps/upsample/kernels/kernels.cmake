@@ -39,8 +39,10 @@ endif()
 set(upsample_kernels ${CMAKE_CURRENT_BINARY_DIR}/upsample_kernels.o)
 set(pack_support ${PROJECT_BINARY_DIR}/runtime/kernel_pack_support.o)
 add_custom_command(OUTPUT ${upsample_kernels}
-    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${upsample_kernels} $<TARGET_OBJECTS:upsample_kernel_calls> ${kernel_objects} ${pack_support}
+    COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${upsample_kernels} $<TARGET_OBJECTS:upsample_kernel_calls>
+            ${kernel_objects} ${pack_support}
     COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=_ZN8upsample* ${upsample_kernels}
-    DEPENDS upsample_kernel_calls $<TARGET_OBJECTS:upsample_kernel_calls> ${kernel_objects} conv_transpose_pack_support ${pack_support}
+    DEPENDS upsample_kernel_calls $<TARGET_OBJECTS:upsample_kernel_calls> ${kernel_objects} conv_transpose_pack_support
+            ${pack_support}
     COMMAND_EXPAND_LISTS COMMENT "Isolating upsample's kernels" VERBATIM)
 set_source_files_properties(${upsample_kernels} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

@@ -13,7 +13,11 @@ from .._library import PRECISIONS
 from .._problem import flag
 from ._module import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 
-_OURS: dict[type, type] = {nn.ConvTranspose1d: ConvTranspose1d, nn.ConvTranspose2d: ConvTranspose2d, nn.ConvTranspose3d: ConvTranspose3d}
+_OURS: dict[type, type] = {
+    nn.ConvTranspose1d: ConvTranspose1d,
+    nn.ConvTranspose2d: ConvTranspose2d,
+    nn.ConvTranspose3d: ConvTranspose3d,
+}
 _PYTORCHS = tuple(_OURS)
 _FUNCTIONS = {"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"}
 

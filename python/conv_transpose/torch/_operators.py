@@ -72,7 +72,8 @@ def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(arguments) < 6:
         return arguments
     *operands, stride, padding, output_padding, groups, dilation, precision = arguments
-    stride, padding, output_padding, dilation = attributes_per_axis(operands[0].dim() - 2, stride, padding, output_padding, dilation)
+    axes = operands[0].dim() - 2
+    stride, padding, output_padding, dilation = attributes_per_axis(axes, stride, padding, output_padding, dilation)
     return (*operands, stride, padding, output_padding, groups, dilation, precision)
 
 

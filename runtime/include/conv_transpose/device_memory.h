@@ -32,7 +32,7 @@ class DeviceMemory {
     void copy_from_host(const void *source, std::size_t bytes, std::size_t offset = 0);
     void copy_to_host(void *target, std::size_t bytes, std::size_t offset = 0) const;
 
-    /// Likewise: `rows` rows of `row_bytes` each, which begin `pitch` bytes apart here and `target_pitch` there.
+    /// Copies `rows` rows of `row_bytes` each, which begin `pitch` bytes apart here and `target_pitch` there.
     void copy_rows_to_host(void *target, std::size_t target_pitch, std::size_t offset, std::size_t pitch,
                            std::size_t row_bytes, std::size_t rows) const;
 

@@ -14,7 +14,7 @@ struct MeasurementRules {
     /// Kernels that are timed: those that should be fastest by estimate. For layers that nobody had fitted estimates to
     /// the best of eight took 1.000 to 1.008 of the fastest's time on average (330 choices, H200, 2026-11-27).
     int candidates = 8;
-    /// Of a kernel; at least two runs.
+    /// A kernel runs for so long, at least twice.
     double milliseconds = 3;
     /// Weights are packed before the clock starts, for a caller who gives Arguments::packed_weight later.
     bool packed_weights = false;

@@ -7,11 +7,11 @@
 #include <limits>
 #include <new>
 
+#include "choice/kernel_pack.h"
+#include "choice/registry.h"
 #include "conv_transpose/conv_transpose.h"
 #include "conv_transpose/device_memory.h"
 #include "conv_transpose/fastest_kernel.h"
-#include "choice/kernel_pack.h"
-#include "choice/registry.h"
 
 using namespace conv_transpose;
 

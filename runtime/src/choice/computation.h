@@ -89,22 +89,8 @@ int64_t summed_phases(const Computation &computation);
 /// The picture that is summed over has so many.
 int64_t read_positions(const Computation &computation);
 
-/// Channels of a group of the picture that is packed for a kernel, with those that fill up 16 bytes, or, where a box would
-/// hold channels of two groups, a chunk.
-int64_t packed_row_channels(const KernelTraits &kernel, const Computation &computation);
-/// Channels of packed rows, of which `values` are 16 bytes: filled up to these, and rows of more begin with sectors of the
-/// second-level cache.
-int64_t in_whole_sectors(int64_t channels, int64_t values);
-
 /// In order of preference: the problem itself, at its simplest, and what it is as another operation.
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);
-
-/// Rows whose pixels see but their own column, as one row: a kernel of one column and stride 1 is one of that row, spread by its
-/// former length. For kernels that go through rows, of which short ones cost more. None where there are no such.
-std::optional<Computation> with_long_rows(const Computation &computation);
-
-/// With the sum cut into parts where the kernel alone would leave much of a large machine idle (partial_sums.h).
-Computation with_split_sum(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose
 

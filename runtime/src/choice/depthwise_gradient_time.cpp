@@ -112,13 +112,15 @@ double staged_time(const KernelTraits &k, const Computation &c, const WeightGrad
     const Blocks blocks(of_part * double(parts.count(p)), held, machine);
     const double boxes = of_part * double(p.batch) * double(tile.tiles()) / std::max(machine.multiprocessors, 1) * blocks.unused;
     const double staged = double(shape.planes * tile.box_x * tile.box_z * tile.pitch);
-    const double products = double(ceil_divide(tile.x * tile.z * tile.groups, tile.lanes)) * shape.parts * shape.window * shape.threads;
+    const double products =
+        double(ceil_divide(tile.x * tile.z * tile.groups, tile.lanes)) * shape.parts * shape.window * shape.threads;
     const double side_by_side = shape.planes > 1 ? 1.8 : 1;  // lanes of groups read columns of their own
-    return blocks.rounds * round + side_by_side * boxes * (staged * element + products * product) + share_of_reading * memory_time(c);
+    const double of_boxes = side_by_side * boxes * (staged * element + products * product);
+    return blocks.rounds * round + of_boxes + share_of_reading * memory_time(c);
 }
 
-// Warps go through rows of pictures in channels_first, with the sums of all taps (k4 s2, fourteen layers of 24 to 330 us: 0.7 to 1.4
-// of what it takes; H200, 2026-11-27).
+// Warps go through rows of pictures in channels_first, with the sums of all taps (k4 s2, fourteen layers of 24 to 330 us: 0.7 to
+// 1.4 of what it takes; H200, 2026-11-27).
 double rows_time(const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     constexpr double least = 25e-6, position = 9.1e-12;

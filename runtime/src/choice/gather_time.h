@@ -7,10 +7,10 @@
 
 namespace conv_transpose {
 
-/// Of some elements a thread.
+/// Seconds of a kernel whose threads have some elements each.
 double gather_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 
-/// Of one, in a problem so small that a launch takes longer.
+/// Seconds that one thread takes for its element, one product after another, which is what a small problem takes.
 double serial_time(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose

@@ -10,11 +10,13 @@
 #include "choice/flat_extent.h"
 #include "choice/flat_tiles.h"
 #include "choice/input_cells.h"
+#include "choice/partial_sums.h"
 #include "choice/registry.h"
 #include "choice/rejection.h"
 #include "choice/relative_time.h"
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
 #include "device/machine.h"
 
 namespace conv_transpose {
@@ -101,9 +103,9 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     size_t best = first;
     for (size_t i = first + 1; i < candidates.size(); i++) {
         const KernelTraits &k = candidates[i].kernel;
-        if (has_rate(k) && vector_of(k) == vector_of(candidates[first].kernel) &&
-            k.packs_groups == candidates[first].kernel.packs_groups && expected_time(candidates[i]) < expected_time(candidates[best]))
-            best = i;
+        const bool compares = has_rate(k) && vector_of(k) == vector_of(candidates[first].kernel) &&
+                              k.packs_groups == candidates[first].kernel.packs_groups;
+        if (compares && expected_time(candidates[i]) < expected_time(candidates[best])) best = i;
     }
     return best;
 }

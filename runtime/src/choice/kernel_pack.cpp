@@ -33,7 +33,7 @@ std::string hexadecimal(std::uint64_t number) {
     return text;
 }
 
-// Of a file that was cut off dlopen() would map pages that it lacks, whose use ends the program; of a pipe it would wait.
+// dlopen() would map pages that a file lacks which was cut off, and their use ends the program; for a pipe it would wait.
 bool is_cut_off(const fs::path &path) {
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(path, error);

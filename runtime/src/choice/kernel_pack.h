@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "device/cpu_threads.h"
 #include "choice/kernel_traits.h"
+#include "device/cpu_threads.h"
 
 namespace conv_transpose {
 

@@ -4,6 +4,7 @@
 #include "algorithm/machine_facts.h"
 #include "choice/packed_pictures.h"
 #include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
 
 namespace conv_transpose {
 

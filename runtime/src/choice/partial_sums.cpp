@@ -84,4 +84,20 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
     return best;
 }
 
+Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
+    Computation split = computation;
+    if (computation.has_wide_pixels()) return split;  // parts are dense
+    if (computation.cells || computation.joined_groups > 1) return split;  // packed kernels of later inputs are shifted
+    if (kernel.splits_steps) {
+        split.partial_sums = best_parts_of_steps(kernel, computation);
+        split.parts_of_steps = split.partial_sums > 1;
+        return split;
+    }
+    split.partial_sums = partial_sums(kernel, computation.problem, summed_phases(computation));
+    Problem &p = split.problem;
+    p.groups *= split.partial_sums;
+    (kernel.operation == Operation::forward ? p.out_channels : p.in_channels) *= split.partial_sums;
+    return split;
+}
+
 }  // namespace conv_transpose

@@ -18,6 +18,9 @@ int64_t partial_sums(const KernelTraits &kernel, const Problem &problem, int64_t
 /// The same of a kernel whose steps are cut: as many as an H200 should be fastest with, the same on every GPU.
 int64_t best_parts_of_steps(const KernelTraits &kernel, const Computation &computation);
 
+/// The computation with its sum cut into parts where the kernel alone would leave much of a large machine idle.
+Computation with_split_sum(const KernelTraits &kernel, const Computation &computation);
+
 }  // namespace conv_transpose
 
 #endif

@@ -94,7 +94,7 @@ std::string runs_rejection(const KernelTraits &k, const Computation &c) {
     return c.by_taps && k.input.type != ElementType::float32 ? "it reads no packed taps" : "";
 }
 
-// Of both pictures; boxes have whole channels.
+// Why lines of both pictures do not fit boxes, which have whole channels.
 std::string lines_rejection(const KernelTraits &k, const Computation &c) {
     const int64_t lines = c.problem.out_channels / c.by_lines->out_channels;
     if (lines > k.tile_out_channels || k.tile_out_channels % lines != 0)

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "problem/counting.h"
 #include "choice/kernel_traits.h"
 #include "choice/tensor_formats.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 

@@ -11,6 +11,7 @@
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {

@@ -20,9 +20,9 @@ constexpr double panel_packing = 0.84, ordered_panel_packing = 0.7;
 // What stays in the third cache, of which cores have a share.
 constexpr double third_cache_floats = 2 << 20;
 
-// A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more than
-// the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512 and
-// depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27).
+// A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more
+// than the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512
+// and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -87,8 +87,8 @@ class FlatTime {
         return forward_ ? time / taps_ : (time + packing) / taps_ + copies();
     }
 
-    // Products of a panel's phases that stay in no cache are written to memory and read (k64 s32, 21 to 21, 16x16, which are 19 MB, took
-    // 1.8 to 2.2 times as long as other products, k48 s24 1.4 times; with 8 MB they take 0.9 of it; EPYC, 2026-11-24).
+    // Products of a panel's phases that stay in no cache are written to memory and read (k64 s32, 21 to 21, 16x16, which are 19 MB,
+    // took 1.8 to 2.2 times as long as other products, k48 s24 1.4 times; with 8 MB they take 0.9 of it; EPYC, 2026-11-24).
     double point_of_result() const {
         constexpr double near = 5, far = 100;
         const double of_panel = tiles_.copied_floats / channels_.summed * double(phases() * k_.weight_channel_multiple);

@@ -6,7 +6,7 @@
 
 namespace conv_transpose {
 
-/// Of flat products, and of others that they compete with, in units that are the same for all kernels of a problem.
+/// The time of flat products, and of others that they compete with, in units that are the same for all kernels of a problem.
 double relative_time(const KernelTraits &, const Problem &, TensorFormat read, TensorFormat written);
 
 }  // namespace conv_transpose

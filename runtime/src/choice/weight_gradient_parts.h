@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "problem/counting.h"
 #include "choice/computation.h"
 #include "choice/packed_pictures.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 
@@ -52,7 +52,7 @@ struct PackedPictureParts : SlicedParts {
 /// Kernels that read channels innermost, whole eights of them in each group, have such parts; what does not lie so is
 /// packed before.
 struct ChannelsLastParts : SlicedParts {
-    /// Of a group, as they are read; and elements of an image of those.
+    /// A group's channels, as they are read, and elements of an image that has them.
     int64_t input_channels, output_channels;
     int64_t input_elements, output_elements;
     bool packs_input, packs_output;

@@ -23,7 +23,7 @@ double elements_of_launch(const WinogradSizes &s) {
                                double(s.left_rows) * double(s.right_rows));
 }
 
-// Of so many points an axis gives this many outputs; none where it is not transformed so, as for one output of as many taps as
+// An axis of so many points gives this many outputs; none where it is not transformed so, as for one output of as many taps as
 // points. Eight have larger errors than six: for taps that leave those few.
 int64_t outputs_of(int64_t points, int64_t taps) {
     const bool fits = points == 1 ? taps == 1 : taps > (points > 6 ? 4 : 1) && taps < points;

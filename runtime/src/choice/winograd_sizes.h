@@ -27,7 +27,7 @@ struct WinogradSizes {
     int64_t images;  ///< of a launch
     int64_t left_rows, right_rows, terms;  ///< of its matrices, with those that fill up whole blocks
 
-    /// Of a problem at any stride. Throws Unsupported where this build transforms no kernels of that size.
+    /// The problem may have any stride. Throws Unsupported where this build transforms no kernels of that size.
     WinogradSizes(const KernelTraits &kernel, const Problem &problem);
 
     /// A launch of fewer images has these.

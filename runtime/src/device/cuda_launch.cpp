@@ -193,7 +193,7 @@ int halide_cuda_run(void *user_context, void *state, const char *entry_name, int
                 parameters[n] = &addresses[n];
             }
         }
-        // Behind those that Halide knows (compiler/ptx/ptx_expansion.cpp).
+        // Behind those that Halide knows (compiler/ptx/shared_copies.h).
         if (context->tensor_maps) parameters[n] = const_cast<TensorMap *>(context->tensor_maps);
         const auto unsigned_of = [](int n) { return static_cast<unsigned>(n); };
         unsigned wanted = 0;

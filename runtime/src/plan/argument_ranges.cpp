@@ -43,7 +43,7 @@ struct PictureBytes {
     }
 };
 
-/// Of memory that holds what kernels have brought into orders of their own: they read it by vectors.
+/// Kernels read what they have brought into orders of their own by vectors.
 constexpr int64_t vector_bytes = 16;
 
 class Ranges {

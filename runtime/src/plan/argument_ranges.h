@@ -12,7 +12,7 @@ namespace conv_transpose {
 Status require_placed(const Problem &problem, const PlanOptions &options, const Arguments &arguments,
                       std::size_t packed_weight_bytes, Workspace workspace) noexcept;
 
-/// The same for packing weights.
+/// ok, or what is wrong with where a weight and its packed one lie.
 Status require_packing_placed(const Problem &problem, const PlanOptions &options, const void *weight,
                               const void *packed, std::size_t packed_bytes) noexcept;
 

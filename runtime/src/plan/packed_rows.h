@@ -9,6 +9,7 @@
 #include "choice/computation.h"
 #include "choice/registry.h"
 #include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
 #include "plan/recipe.h"
 #include "plan/row_packing.h"
 #include "plan/strided_axes.h"

@@ -5,9 +5,9 @@
 #include "choice/computation.h"
 #include "choice/registry.h"
 #include "choice/tensor_formats.h"
-#include "problem/counting.h"
 #include "plan/epilogue_arguments.h"
 #include "plan/recipe.h"
+#include "problem/counting.h"
 
 namespace conv_transpose {
 

@@ -4,12 +4,12 @@
 #include <cstdio>
 
 #include "algorithm/machine_facts.h"
-#include "plan/argument_ranges.h"
-#include "device/cuda_driver.h"
-#include "device/memory_checks.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
 #include "choice/registry.h"
+#include "device/cuda_driver.h"
+#include "device/memory_checks.h"
+#include "plan/argument_ranges.h"
 #include "plan/builders.h"
 #include "plan/plan_requests.h"
 

@@ -10,14 +10,14 @@ namespace conv_transpose {
 void require_device(Device device);
 void require_valid(const PlanOptions &options);
 
-/// Likewise for pixels that are wider than their channels.
+/// Refuses pixels that are narrower than their channels, or wider where that is not supported.
 void require_valid_pixels(const Problem &problem, const PlanOptions &options);
 
 /// Throws Unsupported where a tensor has more bytes than a program has addresses. Counts of what is left do not
 /// overflow.
 void require_addressable(const Problem &problem);
 
-/// The same for the bytes of `what`.
+/// Refuses more bytes of `what` than a machine can address.
 void require_addressable(const char *what, double bytes);
 
 }  // namespace conv_transpose

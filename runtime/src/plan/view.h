@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "conv_transpose/conv_transpose.h"
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
+#include "conv_transpose/conv_transpose.h"
 #include "device/tensor_map.h"
 #include "problem/layouts.h"
 #include "problem/operand.h"
@@ -87,7 +87,7 @@ class View {
 /// channels a group and a pixel.
 View pictures(Operand operand, const Extents &axes, int64_t of_group, int64_t pixel, const LaunchRange &range, TensorFormat format);
 
-/// The same of a problem's pictures. A batch of 0 is viewed as one image, which nobody reads.
+/// A view of a problem's pictures. A batch of 0 is viewed as one image, which nobody reads.
 template <class OfAxis>
 View pictures(Operand operand, const Problem &p, int rank, int64_t channels, OfAxis extent, LaunchRange range,
               TensorFormat format = {}, int64_t wide_pixel = 0) {

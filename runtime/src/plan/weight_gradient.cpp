@@ -1,8 +1,8 @@
 // The weight gradient as a recipe, for kernels that read the tensors themselves.
+#include "choice/weight_gradient_parts.h"
 #include "plan/builders.h"
 #include "plan/strided_axes.h"
 #include "plan/sum_of_parts.h"
-#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 

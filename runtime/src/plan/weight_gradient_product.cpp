@@ -2,9 +2,9 @@
 #include <numeric>
 
 #include "choice/registry.h"
+#include "choice/weight_gradient_parts.h"
 #include "plan/builders.h"
 #include "plan/sum_of_products.h"
-#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 

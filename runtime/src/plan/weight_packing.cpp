@@ -77,25 +77,29 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       summed_((c_.operation == Operation::forward ? problem_of_channels(c_).in_channels
                                                   : problem_of_channels(c_).out_channels) /
               (kernel.packs_groups ? c_.problem.groups : groups_ * c_.joined_groups) / summed_phases(c_)) {
-    const bool phases = kernel.phases_as_channels || c_.by_phases || joins_positions(c_) || c_.joined_groups > 1;
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
+    packing_ = &packing_kernel();
+    packed_channels_ = round_up(channels_ * c_.joined_groups * product(channel_phases_), kernel.weight_channel_multiple);
+}
+
+const KernelTraits &WeightPacking::packing_kernel() const {
     // Where channels keep their order, the packing of any taps is faster than that which turns many of them, up to some 100
     // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283),
     // while weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take
     // 0.52; turned, the weights took 0.26).
     constexpr int64_t few_taps = 100, most_elements = 12'000'000;
-    const bool keeps_order = kernel.counts_through_images && kernel.precision != Precision::tf32x3 && !transposed_;
+    const bool keeps_order = kernel_.counts_through_images && kernel_.precision != Precision::tf32x3 && !transposed_;
     const bool finds_each = keeps_order && taps_ <= few_taps && c_.problem.weight_elements() <= most_elements;
     const int64_t turned_taps = finds_each ? 0 : taps_;
-    const KernelTraits reader = with_phases_outermost(kernel, joins_positions(c_));
-    packing_ = &helper_kernel(KernelRole::weight_packing, kernel.device, [&](const KernelTraits &k) {
+    const bool phases = kernel_.phases_as_channels || c_.by_phases || joins_positions(c_) || c_.joined_groups > 1;
+    const KernelTraits reader = with_phases_outermost(kernel_, joins_positions(c_));
+    return helper_kernel(KernelRole::weight_packing, kernel_.device, [&](const KernelTraits &k) {
         return packs_weights(k, reader, given_.type) && k.min_taps <= turned_taps &&
                (!phases || k.family == Family::gemm_weight_packing) &&
                ((!c_.cells && c_.joined_groups == 1) || k.packs_cells);
     });
-    packed_channels_ = round_up(channels_ * c_.joined_groups * product(channel_phases_), kernel.weight_channel_multiple);
 }
 
 // What is packed has this type.
@@ -106,7 +110,7 @@ bool WeightPacking::joins_taps() const noexcept {
     return kernel_.weight_layout == WeightLayout::channels_innermost && packing_->family == Family::weight_packing;
 }
 
-// Of these a run is packed at a time (generators/channel_panel_packing.cpp), in the order in which it lies.
+// Panels are packed a run at a time (generators/channel_panel_packing.cpp), in the order in which it lies.
 bool WeightPacking::packs_panels() const noexcept { return kernel_.weight_layout == WeightLayout::channel_panels; }
 
 // Whether channels that are summed lie inside of taps, as those of the output do in channels_last.
@@ -147,8 +151,8 @@ View WeightPacking::given() const {
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ : group);
 }
 
-// The same as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor maps
-// demand the strides of rows of channels, which a weight of one position has, too.
+// The caller's weight as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor
+// maps demand the strides of rows of channels, which a weight of one position has, too.
 View WeightPacking::as_given(const LaunchRange &range) const {
     const bool phases = maps_weights_of_phases(kernel_);  // of each channel, which are its kernel positions
     const int64_t taps = phases ? 1 : taps_;
@@ -179,48 +183,62 @@ void WeightPacking::add_to(Recipe &recipe) {
 }
 
 Step WeightPacking::step() const {
-    Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
-    if (joins_taps()) to = {packed_channels_, taps_, 1, summed_, groups_};
-    // Weights for tensor cores lie as (16 bytes of 64 channels, tap, the rest).
-    Extents array{product(to), 1, 1, 1, 1};
-    if (kernel_.weight_layout != WeightLayout::channels_innermost) {
-        const int64_t run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
-        array = {run, window, array[0] / (run * window), 1, 1};
+    switch (packing_->family) {
+        case Family::gemm_weight_packing: return gemm_step();
+        case Family::tensor_core_weight_packing: return tensor_core_step();
+        default: return Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed_array()).step();
     }
-    if (packing_->family == Family::gemm_weight_packing) {
-        Launch<Family::gemm_weight_packing> launch(*packing_);
-        launch.set("weight", given()).set("packed", View(packed_, 0, array, packed_type()));
-        launch.set_axes("channel_phases", channel_phases_).set_axes("summed_phases", summed_phases_);
-        launch.set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
-            .set("input_shift", c_.cells ? c_.cells->given.width().stride : 0)
-            .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1)
-            .set("joined_groups", c_.joined_groups);
-        return launch.step();
-    }
-    View packed(packed_, 0, to, packed_type());
-    if (packs_panels()) {
-        const int64_t lanes = kernel_.weight_channel_multiple, tap = lanes * summed_, tiles = packed_channels_ / lanes;
-        packed = View(packed_, mirrored_ ? (taps_ - 1) * tap : 0, {lanes, summed_, taps_, 1, tiles * groups_}, packed_type());
-        if (mirrored_) packed.set_stride(2, -tap);
-        if (kernel_.sums_pairs)
-            packed = View(packed_, 0, {lanes, summed_ / 2, taps_, 2, tiles * groups_}, packed_type())
-                         .set_stride(0, 2).set_stride(1, 2 * lanes).set_stride(2, tap).set_stride(3, 1).set_stride(4, tap * taps_);
-        if (kernel_.taps_innermost) packed.set_stride(1, lanes * taps_).set_stride(2, lanes);
-        if (sums_inside()) packed.exchange(1, 2);
-    }
-    if (kernel_.weight_tile == 0)
-        return Launch<Family::weight_packing>(*packing_).set("weight", given()).set("packed", packed).step();
-    // Tensor cores: a phase's taps lie together, unless the kernel is for any stride.
+}
+
+Step WeightPacking::gemm_step() const {
+    // Weights lie as (16 bytes of 64 channels, tap, the rest), or as a row of elements.
+    const int64_t all = product(packed_extents(groups_)), run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
+    const bool in_runs = kernel_.weight_layout != WeightLayout::channels_innermost;
+    const Extents array = in_runs ? Extents{run, window, all / (run * window), 1, 1} : Extents{all, 1, 1, 1, 1};
+    return Launch<Family::gemm_weight_packing>(*packing_)
+        .set("weight", given())
+        .set("packed", View(packed_, 0, array, packed_type()))
+        .set_axes("channel_phases", channel_phases_)
+        .set_axes("summed_phases", summed_phases_)
+        .set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
+        .set("input_shift", c_.cells ? c_.cells->given.width().stride : 0)
+        .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1)
+        .set("joined_groups", c_.joined_groups)
+        .step();
+}
+
+// A phase's taps lie together, unless the kernel is for any stride.
+Step WeightPacking::tensor_core_step() const {
     Problem phases;
     phases.height().stride = std::max<int64_t>(kernel_.stride.height, 1);
     phases.width().stride = std::max<int64_t>(kernel_.stride.width, 1);
     phases.height().padding = kernel_.padding_phase.height, phases.width().padding = kernel_.padding_phase.width;
+    const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     return Launch<Family::tensor_core_weight_packing>(*packing_)
         .set("weight", given())
         .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
         .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
-        .set("packed", packed)
+        .set("packed", View(packed_, 0, to, packed_type()))
         .step();
+}
+
+// What is packed, as a helper writes it that knows no phases.
+View WeightPacking::packed_array() const {
+    if (packs_panels()) return packed_panels();
+    const Extents of_joined_taps{packed_channels_, taps_, 1, summed_, groups_};
+    return View(packed_, 0, joins_taps() ? of_joined_taps : packed_extents(groups_), packed_type());
+}
+
+View WeightPacking::packed_panels() const {
+    const int64_t lanes = kernel_.weight_channel_multiple, tap = lanes * summed_, panels = packed_channels_ / lanes * groups_;
+    View packed(packed_, mirrored_ ? (taps_ - 1) * tap : 0, {lanes, summed_, taps_, 1, panels}, packed_type());
+    if (mirrored_) packed.set_stride(2, -tap);
+    if (kernel_.sums_pairs)
+        packed = View(packed_, 0, {lanes, summed_ / 2, taps_, 2, panels}, packed_type())
+                     .set_stride(0, 2).set_stride(1, 2 * lanes).set_stride(2, tap).set_stride(3, 1).set_stride(4, tap * taps_);
+    if (kernel_.taps_innermost) packed.set_stride(1, lanes * taps_).set_stride(2, lanes);
+    if (sums_inside()) packed.exchange(1, 2);
+    return packed;
 }
 
 View WeightPacking::view(const LaunchRange &range) const {
@@ -248,7 +266,7 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
     }
 }
 
-// The same, as generators/many_taps_packing.cpp sees it: of all groups.
+// The array of all groups as generators/many_taps_packing.cpp sees it.
 Extents WeightPacking::tensor_core_tiles() const {
     const int64_t parts = kernel_.precision == Precision::tf32x3 ? 2 : 1, tiles = packed_channels_ / 64 * groups_;
     const int64_t fours = round_up(summed_, kernel_.weight_in_channel_multiple) / 4;

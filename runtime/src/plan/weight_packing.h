@@ -40,7 +40,12 @@ class WeightPacking {
     bool packs_panels() const noexcept;
     bool sums_inside() const noexcept;
     int64_t packed_bytes() const;
+    const KernelTraits &packing_kernel() const;
     Step step() const;
+    Step gemm_step() const;
+    Step tensor_core_step() const;
+    View packed_array() const;
+    View packed_panels() const;
     View given() const;
     View as_given(const LaunchRange &range) const;
     Extents packed_extents(int64_t groups) const;
