@@ -67,7 +67,9 @@ TEST(TensorCorePass, AddsTheTilesOfAClusterBeforeItStores) {
     for (const char *call : {"cluster_arrive_", "cluster_wait_"})
         EXPECT_EQ(count(ptx, std::string("call.uni (retval0), conv_tc_") + call), 2) << call;
     product.row_stores = false;
-    expect_words(refusal(product), {"blocks of a cluster add tiles that are stored by rows"});
+    expect_words(refusal(product), {"blocks of a cluster add tiles that are stored by rows or in runs, one tile each"});
+    product.run_stores = true;
+    expect_words(product.ptx(), {"conv_tc_cluster_sum__n32_pitch40_rows16", "conv_tc_store_run_"});
 }
 
 // Nothing makes a second buffer of it then.

@@ -30,6 +30,26 @@ TEST(Rejection, OfSlopesWhereGroupsAreJoined) {
     EXPECT_FALSE(joins_groups(Activation::prelu));
 }
 
+// Blocks along y of a cluster are parts of one sum, to which groups would be added.
+TEST(Rejection, OfGroupsWhereClustersAddParts) {
+    const auto served = [](const char *problem) {
+        int kernels = 0;
+        for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+            PlanOptions options;
+            options.operation = operation;
+            options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+            for (const Computation &c : alternatives(Problem::parse(problem), options))
+                for (const KernelTraits &k : registry())
+                    if (k.adds_in_clusters && k.operation == c.operation && k.operation != Operation::weight_gradient &&
+                        c.joined_groups == 1)
+                        kernels += rejection(k, c, options, Device::cuda, hopper).empty();
+        }
+        return kernels;
+    };
+    if (served("n2g1ic256oc256ih9iw12kh4kw4sh2sw2ph1pw1") == 0) GTEST_SKIP() << "this build has no such kernels";
+    EXPECT_EQ(served("n2g2ic256oc256ih9iw12kh4kw4sh2sw2ph1pw1"), 0);
+}
+
 // Kernels transform fewer taps of a phase than points: a sixth of six would be left out.
 TEST(WinogradSizes, AreOfFewerTapsThanPoints) {
     bool seen = false;
