@@ -70,10 +70,7 @@ class TileStore::Runs {
     static Expr first_row(int row_tile, int half) {
         return row_tile * rows_of_instruction + integer(".thread_id_y") * rows_of_warp_and_set + half * rows_per_turn;
     }
-    Expr scratch(const Expr &row) const {
-        const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
-        return ((warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * rows_per_turn + row) * tile_.pitch_;
-    }
+    Expr scratch(const Expr &row) const { return tile_.place_of_row(row, rows_per_turn, tile_.pitch_); }
 
     Expr place_of_number(const Expr &line, int number) const {
         return simplify(scratch(line * rows_ + number / numbers_behind_row) + tile_.tile_->columns + number % numbers_behind_row);
@@ -144,9 +141,7 @@ class TileStore::Runs {
         std::vector<Stmt> all;
         for (std::size_t i = 0; i < kept_numbers(); i++) {
             const Expr value = substitute(row_name, lane, parts_.of_rows[i].second);
-            all.push_back(Store::make(tile_.shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value),
-                                      place_of_number(lane, static_cast<int>(i)), Parameter(), const_true(),
-                                      ModulusRemainder()));
+            all.push_back(tile_.left_at(place_of_number(lane, static_cast<int>(i)), value));
         }
         return all.empty() ? Evaluate::make(0) : IfThenElse::make(lane < lines_, Block::make(all));
     }
@@ -205,11 +200,9 @@ class TileStore::Runs {
         Stmt stores = substitute(row_name, line, Block::make(all));
         for (std::size_t i = 0; i < parts_.of_rows.size(); i++) {
             const auto &[name, value] = parts_.of_rows[i];
-            Expr number = substitute(row_name, line, value);
-            if (i < kept_numbers()) {
-                number = tile_.load_of_copy(place_of_number(line, static_cast<int>(i)));
-                if (value.type() != Float(32)) number = reinterpret(value.type(), number);
-            }
+            const bool is_kept = i < kept_numbers();
+            const Expr number = is_kept ? tile_.number_at(place_of_number(line, static_cast<int>(i)), value.type())
+                                        : substitute(row_name, line, value);
             stores = LetStmt::make(name, number, stores);
         }
         return stores;

@@ -100,4 +100,19 @@ Expr TileStore::load_of_copy(const Expr &copy) const {
     return Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
 }
 
+Expr TileStore::place_of_row(const Expr &row, int rows, int pitch) const {
+    const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
+    return ((warpgroup * warps_of_warpgroup + Variable::make(Int(32), ".thread_id_y")) * rows + row) * pitch;
+}
+
+Stmt TileStore::left_at(const Expr &place, const Expr &number) const {
+    return Store::make(shared_, number.type() == Float(32) ? number : reinterpret(Float(32), number), place, Parameter(),
+                       const_true(), ModulusRemainder());
+}
+
+Expr TileStore::number_at(const Expr &place, Type type) const {
+    const Expr number = load_of_copy(place);
+    return type == Float(32) ? number : reinterpret(type, number);
+}
+
 }  // namespace conv_transpose
