@@ -54,16 +54,14 @@ void TileStore::check_rows() const {
     const int rows = rows_of_warp();
     if (!plain || (along_rows_ && !alternate) || !adjacent_ || column_sets_ > 0 ||
         (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
-        (lanes_of_warp % pieces != 0 && pieces_together(pieces) < 4)) {
+        (lanes_of_warp % pieces != 0 && pieces_together(pieces) < 4))
         refuse_tile(
             nest_.name,
             "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
             "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill 16, 32 or a multiple of 64 bytes");
-    }
-    if (further_tiles_ && pieces > lanes_of_warp) {
+    if (further_tiles_ && pieces > lanes_of_warp)
         refuse_tile(nest_.name, "while a block's further tiles are on their way, row stores are of at most 32 times 16 bytes, "
                                 "not " + std::to_string(pieces));
-    }
 }
 
 int TileStore::pitch_of_rows() const { return line() + columns_behind_row; }
@@ -124,10 +122,9 @@ Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const
     for (const Expr &condition : parts_of(conditions)) {
         const bool whole = leaves_none_out(condition, "mma_n", rows_of_line()) &&
                            (rows_of_line() == 1 || leaves_none_out(condition, "mma_m", 1));
-        if (!whole) {
+        if (!whole)
             refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " +
                                         text(condition).substr(0, 300));
-        }
         inside = inside && simplify(substitute(first, condition));
     }
     return inside;
@@ -143,10 +140,9 @@ bool TileStore::moves_sums(const Version &version) const {
 Expr TileStore::index_of_piece(int values) const {
     const Expr index = simplify(substitute(first_of_piece(values), index_));
     const ModulusRemainder known = modulus_remainder(with_known_strides(index, nest_.store, values));
-    if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row) {
+    if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row)
         refuse_tile(nest_.name, "a row store to " + text(index).substr(0, 300) + " of " + nest_.store->name +
                                     "; the rule is 16 aligned bytes");
-    }
     return index;
 }
 
@@ -216,14 +212,12 @@ class TileStore::Rows {
     /// The store finds the numbers of its row where they were left.
     void take_numbers_of_rows() {
         const auto numbers = static_cast<int>(parts_.of_rows.size());
-        if (numbers > columns_behind_row) {
+        if (numbers > columns_behind_row)
             refuse_tile(tile_.nest_.name, "a row store takes " + std::to_string(numbers) +
                                               " numbers from a row alone; the rule is at most " +
                                               std::to_string(columns_behind_row));
-        }
-        while (tile_.further_tiles_ && turns_with_places_ > 1 && columns_behind_row / turns_with_places_ < numbers) {
+        while (tile_.further_tiles_ && turns_with_places_ > 1 && columns_behind_row / turns_with_places_ < numbers)
             turns_with_places_ /= 2;
-        }
         for (int i = 0; i < numbers; i++) {
             const auto &[name, value] = parts_.of_rows[i];
             const Expr place = place_of(tile_.further_tiles_ ? line() : line() - first_line(), i);
@@ -291,9 +285,8 @@ class TileStore::Rows {
 
     /// A lane's piece, from the first of those that lanes have together.
     Stmt of_pieces(int first, Stmt statement) const {
-        for (auto part = parts_.of_pieces.rbegin(); part != parts_.of_pieces.rend(); ++part) {
+        for (auto part = parts_.of_pieces.rbegin(); part != parts_.of_pieces.rend(); ++part)
             statement = LetStmt::make(part->first, part->second, statement);
-        }
         return LetStmt::make(piece_name, integer(".thread_id_x") % pieces_at_once_ + first, statement);
     }
 
@@ -341,9 +334,7 @@ class TileStore::Rows {
         if (!unrolled_) {
             const std::string name = tile_.nest_.name + ".turn";
             Stmt one = turned(turns - 1);
-            for (int turn = turns - 2; turn >= 0; turn--) {
-                one = IfThenElse::make(integer(name) == turn, turned(turn), one);
-            }
+            for (int turn = turns - 2; turn >= 0; turn--) one = IfThenElse::make(integer(name) == turn, turned(turn), one);
             return of_all_turns(For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
                                           a_turn(integer(name), one, lines_of_turn_)));
         }

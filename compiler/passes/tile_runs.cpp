@@ -30,11 +30,10 @@ constexpr int slots_at_once = 4;
 void TileStore::check_runs() const {
     const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 && !splits_columns_ &&
                        middle_rows_ == tile_->rows && stored_rows_ == tile_->rows;
-    if (!plain || rows_per_turn % rows_of_line() != 0 || !fills_lanes(1) || pitch_ < tile_->columns + numbers_behind_row) {
+    if (!plain || rows_per_turn % rows_of_line() != 0 || !fills_lanes(1) || pitch_ < tile_->columns + numbers_behind_row)
         refuse_tile(nest_.name, "runs are stored of tiles whose columns are one run, a multiple of " +
                                     std::to_string(lanes_of_warp) + ", with " + std::to_string(numbers_behind_row) +
                                     " places behind it, and of 1, 2, 4 or 8 neighbouring rows");
-    }
 }
 
 /// Whether all lanes have as many of a line's elements, so many at once.
