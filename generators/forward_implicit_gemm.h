@@ -67,9 +67,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         for (int d = 0; d < this->rank; d++) {
             AxisArguments axis = gather_arguments(attributes_, d);
             // A stride of 1; windows have neighbouring taps along x.
-            if ((f.window > 1 || f.position_run > 0) && !phases_as_channels) {
+            if ((f.window > 1 || f.position_run > 0) && !phases_as_channels)
                 axis.stride = axis.gcd = 1, axis.padding_phase = axis.inverse = 0;
-            }
             if (f.position_run > 0 && phases_as_channels) axis.padding_phase = 0;  // cells are inputs
             if (f.position_unit > 1 && phases_as_channels && d == 0) axis.stride = this->schedule_params.tile(f).neighbours;
             if ((f.window > 1 || f.row_taps > 1) && d == 0) axis.dilation = axis.gcd = 1;

@@ -3,12 +3,14 @@
 #include "generators/input_gradient_tensor_core.h"
 #include "generators/input_gradient_winograd.h"
 #include "schedules/cpu_depthwise.h"
+#include "schedules/cpu_input_gradient_channels.h"
 #include "schedules/cpu_winograd.h"
 #include "schedules/cuda_dense.h"
 #include "schedules/cuda_tensor_core.h"
 
 using namespace conv_transpose;
 
+HALIDE_REGISTER_GENERATOR(InputGradient<CpuInputGradientChannels>, input_gradient_cpu_channels)
 HALIDE_REGISTER_GENERATOR(InputGradient<CpuDepthwise>, input_gradient_cpu_depthwise)
 HALIDE_REGISTER_GENERATOR(InputGradientWinograd<CpuWinograd>, input_gradient_cpu_winograd)
 HALIDE_REGISTER_GENERATOR(InputGradient<CudaInputGradientDense>, input_gradient_cuda_dense)

@@ -101,8 +101,8 @@ TEST_P(Gradient, TilesOfSomeRowsOfAPlane) {
                       "n1g8ic8oc8id4ih40iw30kd3kh2kw3sh2pd1", "n1ic2oc3id5ih33iw40kd2kh2kw3dd2dh3"}, 8);
 }
 
-// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments,
-// tiles that go through images.
+// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments, tiles
+// that go through images.
 TEST_P(Gradient, OfKernelsOfFewStrides) {
     RandomProblems random(9);
     for (int i = 0, wanted = GetParam() == Device::cpu ? 60 : 6; i < wanted && !HasFatalFailure(); i++)

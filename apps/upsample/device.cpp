@@ -10,9 +10,8 @@ using conv_transpose::HostMemory;
 
 Device resolve(Device device) {
     const bool usable = device != Device::cpu && conv_transpose::cuda_available();
-    if (device == Device::cuda && !usable) {
+    if (device == Device::cuda && !usable)
         throw conv_transpose::Unsupported("device: cuda was asked for, but no GPU is usable here");
-    }
     return usable ? Device::cuda : Device::cpu;
 }
 

@@ -239,11 +239,10 @@ void DeviceNetwork::begin(int number, const float *input, const OutputPart &part
     check(copy_on_device(view_in_order_of(result, last, wanted), 1, view_of(result), computing_.get()));
     lane.computed.record(computing_);
     lane.computed.hold(writing_);
-    for (int64_t c = 0; c < last.shape.channels; ++c) {
+    for (int64_t c = 0; c < last.shape.channels; ++c)
         writing_.copy_rows_to_host(lane.output, part.target + c * part.plane, part.pitch * sizeof(float),
                                    c * part.rows * part.columns * sizeof(float), part.columns * sizeof(float),
                                    part.columns * sizeof(float), part.rows);
-    }
     lane.written.record(writing_);
 }
 

@@ -119,10 +119,9 @@ JpegReader::JpegReader(std::FILE *stream, const Limits &limits) {
     });
     Shape &shape = state_.header.shape;
     shape = {state_.jpeg.image_width, state_.jpeg.image_height, state_.jpeg.num_components == 1 ? 1 : 3};
-    if (shape.width * shape.height > limits.pixels) {
+    if (shape.width * shape.height > limits.pixels)
         throw PictureError("the picture has " + std::to_string(shape.width) + " x " + std::to_string(shape.height) +
                            " pixels, over the limit of " + std::to_string(limits.pixels) + " (--max-pixels raises it)");
-    }
     if (state_.jpeg.num_components != 1 && state_.jpeg.num_components != 3)
         throw PictureError("the JPEG has " + std::to_string(state_.jpeg.num_components) +
                            " components (CMYK?); gray and RGB are supported");
@@ -198,10 +197,9 @@ class JpegWriter : public PictureWriter {
 
 JpegWriter::JpegWriter(std::FILE *stream, const Header &header, const Metadata &metadata, const WritingOptions &options) {
     state_.header = header;
-    if (header.shape.width > JPEG_MAX_DIMENSION || header.shape.height > JPEG_MAX_DIMENSION) {
+    if (header.shape.width > JPEG_MAX_DIMENSION || header.shape.height > JPEG_MAX_DIMENSION)
         throw PictureError("the enlarged picture has a side over JPEG's limit of " +
                            std::to_string(JPEG_MAX_DIMENSION) + " pixels");
-    }
     set_up(state_.errors, state_.jpeg.err);
     Bytes marker;
     guarded(state_.errors, [&] {

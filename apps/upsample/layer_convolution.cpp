@@ -54,12 +54,10 @@ std::vector<float> phase_weight(const Layer &layer, int64_t in, int64_t s, Size2
 
 LayerConvolution strided_convolution(const Layer &layer, const TensorShape &input) {
     const int64_t s = layer.stride.height;
-    if (layer.stride.width != s || layer.dilation != Size2{1, 1} || layer.padding != Size2{0, 0}) {
+    if (layer.stride.width != s || layer.dilation != Size2{1, 1} || layer.padding != Size2{0, 0})
         refuse_layer(layer, "a strided convolution must have equal strides, no dilation and no padding");
-    }
-    if ((input.height - layer.kernel.height) % s != 0 || (input.width - layer.kernel.width) % s != 0) {
+    if ((input.height - layer.kernel.height) % s != 0 || (input.width - layer.kernel.width) % s != 0)
         refuse_layer(layer, "its stride does not divide its input");
-    }
     const Size2 kernel = {(layer.kernel.height + s - 1) / s, (layer.kernel.width + s - 1) / s};
     LayerConvolution result;
     result.phases = s;
@@ -121,10 +119,9 @@ LayerConvolution layer_convolution(const Layer &layer, const TensorShape &input)
     } else {
         const int64_t expected = weight_channels(layer);
         const int64_t given = layer.kind == LayerKind::inner_product ? input.elements() : input.channels;
-        if (given != expected) {
+        if (given != expected)
             refuse_layer(layer, "has weights for " + std::to_string(expected) + " channels but its input has " +
                                     std::to_string(given));
-        }
         if (layer.kind == LayerKind::inner_product) {
             result = stride1_convolution(layer, {given, 1, 1});
         } else if (layer.kind == LayerKind::deconvolution) {

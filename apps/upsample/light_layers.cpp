@@ -65,10 +65,9 @@ void interpolate(const Layer &layer, const Tensor &input, int64_t channel, const
             const float *from = plane + rows.from[k] * width;
             for (int64_t x = 0; x < width; ++x) row[x] += rows.weight[k] * from[x];
         }
-        for (const Cubic &c : columns) {
+        for (const Cubic &c : columns)
             *output++ = row[c.from[0]] * c.weight[0] + row[c.from[1]] * c.weight[1] + row[c.from[2]] * c.weight[2] +
                         row[c.from[3]] * c.weight[3];
-        }
     }
 }
 

@@ -41,10 +41,9 @@ Profile profile_of(const Metadata &metadata, bool gray) {
         Profile profile(
             cmsOpenProfileFromMem(embedded.data(), static_cast<cmsUInt32Number>(embedded.size())));
         if (!profile) throw PictureError("the embedded ICC profile is damaged, so --linear cannot use it");
-        if (cmsGetColorSpace(profile.get()) != (gray ? cmsSigGrayData : cmsSigRgbData)) {
+        if (cmsGetColorSpace(profile.get()) != (gray ? cmsSigGrayData : cmsSigRgbData))
             throw PictureError(std::string("the embedded ICC profile is not one for ") +
                                (gray ? "gray" : "RGB") + " pictures, so --linear cannot use it");
-        }
         return profile;
     }
     const Curve curve = curve_of(metadata);
@@ -103,9 +102,8 @@ LinearLight::LinearLight(const Header &header, const Metadata &metadata) : state
         cmsCreateTransform(encoded.get(), encoded_format, linear.get(), linear_format, intent, flags));
     state_->from_linear.reset(
         cmsCreateTransform(linear.get(), linear_format, encoded.get(), encoded_format, intent, flags));
-    if (!state_->to_linear || !state_->from_linear) {
+    if (!state_->to_linear || !state_->from_linear)
         throw PictureError("the colour profile cannot be taken to linear light and back");
-    }
 }
 
 LinearLight::~LinearLight() = default;

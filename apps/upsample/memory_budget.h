@@ -22,11 +22,10 @@ class MemoryBudget {
       public:
         /// Waits until so much is free. Throws PictureError where it never will be.
         Share(MemoryBudget &budget, uint64_t bytes) : budget_(budget), bytes_(bytes) {
-            if (bytes > budget.total_) {
+            if (bytes > budget.total_)
                 throw PictureError("the picture would take " + std::to_string((bytes >> 20) + 1) +
                                    " MiB of memory, over the limit of " + std::to_string(budget.total_ >> 20) +
                                    " (--memory raises it)");
-            }
             std::unique_lock lock(budget.mutex_);
             budget.changed_.wait(lock, [&] { return budget.free_ >= bytes; });
             budget.free_ -= bytes;

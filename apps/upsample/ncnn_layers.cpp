@@ -35,11 +35,10 @@ void read_weights(const NcnnParameters &p, int bias_key, int size_key, NcnnWeigh
     layer.out_channels = p.integer(0, 0, 1);
     const int64_t per_channel = layer.out_channels * layer.kernel.height * layer.kernel.width;
     const int64_t size = p.integer(size_key, 0, 1, int64_t{1} << 30);
-    if (size % per_channel != 0) {
+    if (size % per_channel != 0)
         throw PictureError(p.where() + ": the number of weights (parameter " + std::to_string(size_key) +
                            ") is " + std::to_string(size) +
                            ", which is no multiple of outputs times kernel, " + std::to_string(per_channel));
-    }
     layer.weight = weights.tagged(size);
     if (p.integer(bias_key, 0, 0, 1)) layer.bias = weights.plain(layer.out_channels);
 }
@@ -104,10 +103,9 @@ void read_crop(const NcnnParameters &p, Layer &layer) {
 }
 
 void expect_inputs(const Layer &layer, std::size_t count, const std::string &where) {
-    if (layer.inputs.size() != count) {
+    if (layer.inputs.size() != count)
         throw PictureError(where + ": must have " + std::to_string(count) + " inputs but has " +
                            std::to_string(layer.inputs.size()));
-    }
 }
 
 void read_inner_product(const NcnnParameters &p, NcnnWeights &weights, Layer &layer) {

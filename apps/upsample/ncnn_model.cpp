@@ -56,9 +56,8 @@ int find_output(const NcnnModel &model, const std::string &param_file) {
 
 std::string bin_beside(const std::string &param_file) {
     const std::size_t dot = param_file.rfind(".param");
-    if (dot == std::string::npos || dot + 6 != param_file.size()) {
+    if (dot == std::string::npos || dot + 6 != param_file.size())
         throw PictureError(param_file + ": a model is named by its .param file");
-    }
     return param_file.substr(0, dot) + ".bin";
 }
 
@@ -95,9 +94,8 @@ NcnnModel read_ncnn_model(const std::string &param_file) {
     std::ifstream file(param_file);
     if (!file) throw PictureError(param_file + ": cannot be read");
     std::string line;
-    if (!std::getline(file, line) || line.substr(0, line.find_first_of(" \r")) != magic) {
+    if (!std::getline(file, line) || line.substr(0, line.find_first_of(" \r")) != magic)
         throw PictureError(param_file + ": is not an ncnn .param file (its first line is not " + magic + ")");
-    }
     std::getline(file, line);  // numbers of layers and blobs, which the lines themselves tell
 
     NcnnModel model;

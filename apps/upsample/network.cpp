@@ -107,9 +107,8 @@ void Network::find_geometry() {
     scale_ = static_cast<int>(growth / alignment_);
     border_ = scale_ > 0 ? static_cast<int>((scale_ * side - result) / (2 * scale_)) : 0;
     if (growth % alignment_ != 0 || scale_ < 1 || border_ < 0 || scale_ * (side - 2 * border_) != result ||
-        side % alignment_ != 0) {
+        side % alignment_ != 0)
         throw PictureError("the network does not enlarge pictures by a whole number");
-    }
     const int reach = static_cast<int>(std::ceil(padded_reach() / scale_));
     constexpr int deep = 24;
     border_ += reach <= deep ? reach : deep_border;

@@ -323,10 +323,9 @@ void NetworkPicture::enlarge_alpha(int lane, const float *window, const Span &gi
     const Span columns = span_around(left, right, alpha_->reach(), width);
     const int64_t count = columns.end - columns.begin;
     alpha_rectangle_.reserve((rows.end - rows.begin) * count);
-    for (int64_t y = rows.begin; y < rows.end; ++y) {
+    for (int64_t y = rows.begin; y < rows.end; ++y)
         std::copy_n(plane + (y - given.begin) * width + columns.begin, count,
                     alpha_rectangle_.data() + (y - rows.begin) * count);
-    }
     const Piece alpha = alpha_->run(alpha_rectangle_.data(), rows, columns);
     float *to = run_->memory(lane).output.floats() + (channels - 1) * piece_plane();
     for (int64_t y = 0; y < alpha.count; ++y)

@@ -202,10 +202,9 @@ void check_together(Options &o) {
     const bool names_file = !fs::is_directory(o.input, ignored) && !to_stdout && o.output.back() != '/' &&
                             !fs::is_directory(o.output, ignored);
     const std::string extension = fs::path(o.output).extension().string();
-    if (!o.format && names_file && !extension.empty() && !format_of_name(o.output) && o.output.compare(0, 5, "/dev/") != 0) {
+    if (!o.format && names_file && !extension.empty() && !format_of_name(o.output) && o.output.compare(0, 5, "/dev/") != 0)
         throw CLI::ValidationError("--output", "pictures are written as .png, .jpg or .webp, not " + printable(extension) +
                                                    "; --format chooses for any name");
-    }
 }
 
 }  // namespace

@@ -13,10 +13,9 @@ template <typename Work>
 void parallel_parts(int64_t count, int threads, const Work &work) {
     const int64_t parts = threads < count ? threads : count;
     std::vector<std::future<void>> others;
-    for (int64_t part = 1; part < parts; ++part) {
+    for (int64_t part = 1; part < parts; ++part)
         others.push_back(std::async(std::launch::async, [&work, first = count * part / parts,
                                                          last = count * (part + 1) / parts] { work(first, last); }));
-    }
     if (count > 0) work(int64_t{0}, count / (parts > 1 ? parts : 1));
     for (std::future<void> &other : others) other.get();
 }

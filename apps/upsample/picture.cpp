@@ -18,10 +18,9 @@ Rows WholeRows::next() {
         rows = piece.count;
         planes_.resize(shape.channels * rows * shape.width);
         for (int c = 0; c < shape.channels; ++c) {
-            for (int64_t y = 0; y < rows; ++y) {
+            for (int64_t y = 0; y < rows; ++y)
                 std::copy_n(piece.data + c * piece.plane_stride + y * piece.row_stride, piece.columns,
                             planes_.data() + (c * rows + y) * shape.width + piece.column);
-            }
         }
         if (piece.column + piece.columns == shape.width) return {planes_.data(), rows * shape.width, rows};
     }

@@ -32,9 +32,8 @@ struct PngCalls {
 
 void on_warning(png_structp png, png_const_charp message) {
     // libpng goes on to allocate what such a chunk claims to hold: a gigabyte for a file of a hundred bytes.
-    if (std::strstr(message, "chunk data is too large")) {
+    if (std::strstr(message, "chunk data is too large"))
         on_error(png, "a chunk is over the limit of bytes (--max-chunk-bytes raises it)");
-    }
     constexpr std::size_t most = 1000;  // a file may give cause for any number
     auto *warnings = static_cast<PngCalls *>(png_get_error_ptr(png))->warnings;
     if (warnings && warnings->size() < most) warnings->emplace_back(message);
@@ -42,9 +41,8 @@ void on_warning(png_structp png, png_const_charp message) {
 
 void on_read(png_structp png, png_bytep data, std::size_t bytes) {
     auto *calls = static_cast<PngCalls *>(png_get_io_ptr(png));
-    if (std::fread(data, 1, bytes, calls->stream) != bytes) {
+    if (std::fread(data, 1, bytes, calls->stream) != bytes)
         png_error(png, std::ferror(calls->stream) ? std::strerror(errno) : "the file ends too early");
-    }
 }
 
 void on_write(png_structp png, png_bytep data, std::size_t bytes) {
@@ -152,9 +150,7 @@ void read_colours(png_structp png, png_infop info, Metadata &metadata) {
     png_get_sRGB(png, info, &metadata.srgb_intent);
     png_get_gAMA_fixed(png, info, &metadata.gamma);
     png_fixed_point v[8];
-    if (png_get_cHRM_fixed(png, info, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7])) {
-        metadata.primaries.assign(v, v + 8);
-    }
+    if (png_get_cHRM_fixed(png, info, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7])) metadata.primaries.assign(v, v + 8);
     int unit = 0;
     if (png_get_pHYs(png, info, &metadata.x_density, &metadata.y_density, &unit))
         metadata.density_is_per_metre = unit == PNG_RESOLUTION_METER;
@@ -196,19 +192,17 @@ PngReader::PngReader(std::FILE *stream, const Limits &limits) {
         png_set_chunk_malloc_max(state_.png, limits.chunk_bytes);
         png_set_crc_action(state_.png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
         png_set_read_user_chunk_fn(state_.png, &state_, on_chunk);
-        for (const char *name : kept_chunks) {
+        for (const char *name : kept_chunks)
             png_set_keep_unknown_chunks(state_.png, PNG_HANDLE_CHUNK_ALWAYS, reinterpret_cast<png_const_bytep>(name), 1);
-        }
         png_read_info(state_.png, state_.info);
     });
 
     Shape &shape = state_.header.shape;
     shape.width = png_get_image_width(state_.png, state_.info);
     shape.height = png_get_image_height(state_.png, state_.info);
-    if (shape.width * shape.height > limits.pixels) {
+    if (shape.width * shape.height > limits.pixels)
         throw PictureError("the picture has " + std::to_string(shape.width) + " x " + std::to_string(shape.height) +
                            " pixels, over the limit of " + std::to_string(limits.pixels) + " (--max-pixels raises it)");
-    }
     read_colours(state_.png, state_.info, metadata_);
     guarded(state_.png, state_, [&] {
         png_set_expand(state_.png);
@@ -230,9 +224,8 @@ void PngReader::read(uint8_t *data, int64_t rows) {
         if (!state_.whole) throw std::bad_alloc();
         guarded(state_.png, state_, [&] {
             for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; ++pass) {
-                for (int64_t y = 0; y < state_.header.shape.height; ++y) {
+                for (int64_t y = 0; y < state_.header.shape.height; ++y)
                     png_read_row(state_.png, state_.whole.get() + y * bytes, nullptr);
-                }
             }
         });
     }
@@ -291,20 +284,18 @@ struct PngEncoder : PngCalls {
 };
 
 void write_colours(const Metadata &metadata, png_structp png, png_infop info) {
-    if (!metadata.icc.empty()) {
+    if (!metadata.icc.empty())
         png_set_iCCP(png, info, metadata.icc_name.c_str(), PNG_COMPRESSION_TYPE_BASE, metadata.icc.data(),
                      static_cast<png_uint_32>(metadata.icc.size()));
-    }
     if (metadata.srgb_intent >= 0) png_set_sRGB(png, info, metadata.srgb_intent);
     if (metadata.gamma != 0) png_set_gAMA_fixed(png, info, metadata.gamma);
     if (!metadata.primaries.empty()) {
         const int32_t *v = metadata.primaries.data();
         png_set_cHRM_fixed(png, info, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]);
     }
-    if (metadata.x_density > 0 && metadata.y_density > 0) {
+    if (metadata.x_density > 0 && metadata.y_density > 0)
         png_set_pHYs(png, info, metadata.x_density, metadata.y_density,
                      metadata.density_is_per_metre ? PNG_RESOLUTION_METER : PNG_RESOLUTION_UNKNOWN);
-    }
 }
 
 int colour_type(int channels) {
@@ -334,9 +325,8 @@ PngWriter::PngWriter(std::FILE *stream, const Header &header, const Metadata &me
     if (!state_.png) throw std::bad_alloc();
     state_.info = png_create_info_struct(state_.png);
     if (!state_.info) throw std::bad_alloc();
-    if (header.shape.width > PNG_UINT_31_MAX || header.shape.height > PNG_UINT_31_MAX) {
+    if (header.shape.width > PNG_UINT_31_MAX || header.shape.height > PNG_UINT_31_MAX)
         throw PictureError("the enlarged picture has a side over PNG's limit of 2147483647 pixels");
-    }
     guarded(state_.png, state_, [&] {
         png_set_write_fn(state_.png, static_cast<PngCalls *>(&state_), on_write, on_flush);
         // What the input says about itself is passed on even where libpng would not have said it so.

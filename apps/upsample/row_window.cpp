@@ -22,10 +22,9 @@ const float *RowWindow::move_to(int64_t begin, int64_t end) {
         if (pending_.count == 0) pending_ = source_.next();
         if (pending_.count == 0) throw PictureError("the picture has fewer rows than it says");
         const int64_t taken = std::min(pending_.count, skipped > 0 ? skipped : count - filled);
-        for (int c = 0; c < shape.channels && skipped == 0; ++c) {
+        for (int c = 0; c < shape.channels && skipped == 0; ++c)
             std::copy_n(pending_.data + c * pending_.plane_stride, taken * width,
                         rows_.data() + (c * count + filled) * width);
-        }
         (skipped > 0 ? skipped : filled) += skipped > 0 ? -taken : taken;
         pending_.data += taken * width;
         pending_.count -= taken;

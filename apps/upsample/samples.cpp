@@ -62,9 +62,7 @@ Rows DecodedPicture::next() {
                      planes_.data());
     }
     if (light_) light_->decode(planes_.data(), count, count);
-    if (shape_.has_alpha() && colors_ == Colors::premultiplied) {
-        multiply_by_alpha(planes_.data(), shape_.colors(), count);
-    }
+    if (shape_.has_alpha() && colors_ == Colors::premultiplied) multiply_by_alpha(planes_.data(), shape_.colors(), count);
     seconds_ += stopwatch.seconds();
     return {planes_.data(), count, rows};
 }

@@ -61,10 +61,9 @@ WebpReader::WebpReader(std::FILE *stream, const Limits &limits) : file_(read_str
     if (features.has_animation) throw PictureError("the WebP is an animation; only still pictures are supported");
     header_.shape = {features.width, features.height, features.has_alpha ? 4 : 3};
     const Shape &shape = header_.shape;
-    if (shape.width * shape.height > limits.pixels) {
+    if (shape.width * shape.height > limits.pixels)
         throw PictureError("the picture has " + std::to_string(shape.width) + " x " + std::to_string(shape.height) +
                            " pixels, over the limit of " + std::to_string(limits.pixels) + " (--max-pixels raises it)");
-    }
     const WebPData data = {file_.data(), file_.size()};
     const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> demuxer(WebPDemux(&data), WebPDemuxDelete);
     if (!demuxer) throw PictureError("the file ends too early, or is damaged");
@@ -109,10 +108,9 @@ class WebpWriter : public PictureWriter {
 WebpWriter::WebpWriter(std::FILE *stream, const Header &header, const Metadata &metadata,
                        const WritingOptions &options)
     : stream_(stream), header_(header), metadata_(metadata), options_(options) {
-    if (header.shape.width > WEBP_MAX_DIMENSION || header.shape.height > WEBP_MAX_DIMENSION) {
+    if (header.shape.width > WEBP_MAX_DIMENSION || header.shape.height > WEBP_MAX_DIMENSION)
         throw PictureError("the enlarged picture has a side over WebP's limit of " +
                            std::to_string(WEBP_MAX_DIMENSION) + " pixels");
-    }
 }
 
 void WebpWriter::write(Bytes rows, int64_t) {

@@ -36,9 +36,7 @@ class CopyAsync : public IRMutator {
         }
         const Broadcast *condition = select->condition.as<Broadcast>();
         const bool zero_first = is_const_zero(select->true_value);
-        if ((!condition && lanes > 1) || (!zero_first && !is_const_zero(select->false_value))) {
-            return {};
-        }
+        if ((!condition && lanes > 1) || (!zero_first && !is_const_zero(select->false_value))) return {};
         return {(zero_first ? select->false_value : select->true_value).as<Load>(),
                 Select::make(condition ? condition->value : select->condition, zero_first ? 0 : bytes,
                              zero_first ? bytes : 0)};
@@ -46,9 +44,7 @@ class CopyAsync : public IRMutator {
 
     /// The first index of a dense access.
     static Expr dense_base(const Expr &index) {
-        if (index.type().is_scalar()) {
-            return index;
-        }
+        if (index.type().is_scalar()) return index;
         const Ramp *ramp = index.as<Ramp>();
         return ramp && is_const_one(ramp->stride) ? ramp->base : Expr();
     }
@@ -103,16 +99,12 @@ Stmt AsyncCopyPass::visit(const Allocate *allocate) {
 Stmt AsyncCopyPass::visit(const ProducerConsumer *part) {
     // A stage only writes shared memory; a Func that is computed from what is staged reads it, too.
     const Access access = access_of(part->body, shared_);
-    if (!part->is_producer || shared_.empty() || !access.writes || access.reads || access.barrier) {
-        return IRMutator::visit(part);
-    }
+    if (!part->is_producer || shared_.empty() || !access.writes || access.reads || access.barrier) return IRMutator::visit(part);
     const bool from_own = std::any_of(own_.begin(), own_.end(), [&](const std::string &name) {
         return access_of(part->body, name).reads;
     });
     const auto copies = from_own ? std::nullopt : async_copies(without_lets(part->body), {.single_floats = true});
-    if (!copies) {
-        return part;
-    }
+    if (!copies) return part;
     return ProducerConsumer::make(part->name, true, Block::make({*copies, placeholder({"copy_commit", {}}),
                                                                  placeholder({"copy_wait", {{"pending", 0}}})}));
 }

@@ -45,9 +45,7 @@ int extent_of(const For *loop) { return static_cast<int>(*as_const_int(simplify(
 
 /// An expression at the beginning of the loops of `all` that are not `left`.
 Expr at_begin(Expr e, const std::vector<const For *> &all, const std::vector<const For *> &left) {
-    for (std::size_t i = left.size(); i < all.size(); i++) {
-        e = substitute(all[i]->name, 0, e);
-    }
+    for (std::size_t i = left.size(); i < all.size(); i++) e = substitute(all[i]->name, 0, e);
     return simplify(e);
 }
 
@@ -57,9 +55,7 @@ Expr number_of_chunk(const std::string &loop) { return Variable::make(Int(32), l
 
 Stmt StageBarriers::initialised() const {
     std::vector<Stmt> all;
-    for (int stage = 0; stage < stages_; stage++) {
-        all.push_back(placeholder({"mbarrier_init", {{"count", 1}}}, {of(stage)}));
-    }
+    for (int stage = 0; stage < stages_; stage++) all.push_back(placeholder({"mbarrier_init", {{"count", 1}}}, {of(stage)}));
     all.push_back(placeholder({"mbarrier_fence", {}}));
     return Block::make(all);
 }
@@ -88,10 +84,9 @@ BulkCopies::BulkCopies(const Stmt &staging, const std::string &loop, const Named
     for (const char *dimension : {"x", "y", "z"}) {
         const std::string thread = std::string(".thread_id_") + dimension;
         const bool excluded = is_const_zero(simplify(substitute(thread, 1, one_thread_)));
-        if (!excluded && (*dimension != 'z' || several_warpgroups)) {
+        if (!excluded && (*dimension != 'z' || several_warpgroups))
             refuse_pipeline(loop_, "bulk copies must be started by one thread, one of all thread loops of the block, "
                                    "not by those with " + text(one_thread_));
-        }
     }
     copies_ = copy(nest, barriers);
 }
@@ -102,20 +97,18 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
     while (const For *loop = at.as<For>()) {
         const bool is_bulk = loop->name.find(std::string(".") + bulk_loops) != std::string::npos;  // or ".rebased"
         if (!is_bulk || loop->for_type != ForType::Serial ||
-            !is_const_zero(loop->min) || !as_const_int(simplify(loop->extent))) {
+            !is_const_zero(loop->min) || !as_const_int(simplify(loop->extent)))
             refuse_pipeline(loop_, "in a bulk copy there may only be serial bulk_ loops from 0 to a constant, not " +
                                        loop->name + " to " + text(loop->extent));
-        }
         loops.push_back(loop);
         at = loop->body;
     }
     const Store *store = at.as<Store>();
     const auto box = store ? box_of_element(store->value) : std::nullopt;
     Stmt result = box ? box_copy(loops, store, *box, barriers) : run_copy(loops, store, barriers);
-    if (!result.defined()) {
+    if (!result.defined())
         refuse_pipeline(loop_, "a bulk copy moves numbers unchanged, without conditions, and neighbours to neighbours, "
                                "not " + text(at));
-    }
     // Around it stay the loops that are no part of it.
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
         bytes_ *= extent_of(*loop);
@@ -136,9 +129,8 @@ Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers 
     const Load *load = store ? store->value.as<Load>() : nullptr;
     const Expr to = store ? base_of(store->index) : Expr(), from = load ? base_of(load->index) : Expr();
     if (!to.defined() || !from.defined() || !is_const_one(store->predicate) || !is_const_one(load->predicate) ||
-        !operand_format(load->type)) {
+        !operand_format(load->type))
         return Stmt();
-    }
     const Loops all = loops;
     const int bytes = load->type.element_of().bytes();
     int run = load->type.lanes();
@@ -151,10 +143,9 @@ Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers 
     // Halide may have known more before lets were taken out of the loop.
     const bool aligned = is_multiple(load->alignment, row) || is_multiple(modulus_remainder(first_from), row);
     if (run % row != 0 || !aligned || !is_multiple(modulus_remainder(first_to), row) || !load->param.defined() ||
-        load->param.host_alignment() < granularity) {
+        load->param.host_alignment() < granularity)
         refuse_pipeline(loop_, "a bulk copy of " + std::to_string(run * bytes) + " bytes from " + text(first_from) +
                                    " of " + load->name + "; the rule is rows of 16 aligned bytes");
-    }
     bytes_ = run * bytes;
     return placeholder({"bulk_copy", {{"bytes", bytes_}}},
                        {simplify(first_to * bytes), address_of(load, first_from),
@@ -166,17 +157,14 @@ Stmt BulkCopies::run_copy(Loops &loops, const Store *store, const StageBarriers 
 Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box, const StageBarriers &barriers) {
     constexpr int most_positions = 256, rows_of_pattern = 8, bytes_of_line = 128;
     const Expr to = base_of(store->index);
-    if (!to.defined() || !is_const_one(store->predicate) || !operand_format(store->value.type())) {
-        return Stmt();
-    }
+    if (!to.defined() || !is_const_one(store->predicate) || !operand_format(store->value.type())) return Stmt();
     const Loops all = loops;
     const int bytes = store->value.type().element_of().bytes();
     int run = store->value.type().lanes(), row = 0;
     while (!loops.empty() && loops.back()->name.find(std::string(".") + box_loops) == std::string::npos) {
-        if (!steps_by(to, loops.back()->name, run)) {
+        if (!steps_by(to, loops.back()->name, run))
             refuse_pipeline(loop_, "a box of a tensor must lie in shared memory without gaps, but " + loops.back()->name +
                                        " does not step over " + std::to_string(run) + " elements");
-        }
         run *= extent_of(loops.back());
         row = row ? row : run * bytes;
         loops.pop_back();
@@ -186,19 +174,16 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
     const bool is_line = row > 128 && row % granularity == 0 && row / bytes <= most_positions;  // lies as it does in memory
     const int place = is_swizzled ? rows_of_pattern * row : bytes_of_line;
     if (!(is_swizzled || is_line) || run * bytes / row > most_positions ||
-        !is_multiple(modulus_remainder(first), place / bytes)) {
+        !is_multiple(modulus_remainder(first), place / bytes))
         refuse_pipeline(loop_, "a box of " + std::to_string(run * bytes) + " bytes, " + std::to_string(row) +
                                    " a position, at " + text(first) + "; the rule is 32, 64 or 128 bytes, or more, a multiple of "
                                    "16, of at most 256 elements; at most 256 positions; and a place that is a multiple of eight "
                                    "positions, or of 128 bytes");
-    }
     bytes_ = run * bytes;
     swizzled_row_ = is_swizzled ? row : 0;
     std::vector<Expr> arguments{simplify(first * bytes), barriers.of(number_of_chunk(loop_))};
     for (const std::vector<Expr> *part : {&box.coordinates, &box.offsets}) {
-        for (const Expr &e : *part) {
-            arguments.push_back(at_begin(resolve(e, lets_), all, loops));
-        }
+        for (const Expr &e : *part) arguments.push_back(at_begin(resolve(e, lets_), all, loops));
     }
     return placeholder({"tensor_copy",
                         {{"coordinates", static_cast<int>(box.coordinates.size())},
@@ -214,14 +199,12 @@ Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &lo
     for (const BulkCopies &operand : all) {
         bytes += operand.bytes();
         copies.push_back(operand.copies());
-        if (!equal(operand.one_thread(), all.front().one_thread())) {
+        if (!equal(operand.one_thread(), all.front().one_thread()))
             refuse_pipeline(loop, "one thread must start the bulk copies of all operands");
-        }
     }
-    if (bytes > most_bytes) {
+    if (bytes > most_bytes)
         refuse_pipeline(loop, "bulk copies of " + std::to_string(bytes) + " bytes a chunk; the rule is at most " +
                                   std::to_string(most_bytes));
-    }
     copies.insert(copies.begin(), placeholder({"bulk_expect", {{"bytes", bytes}}}, {barrier}));
     copies.push_back(placeholder({"bulk_end", {}}, {barrier}));
     return IfThenElse::make(all.front().one_thread(), Block::make(copies));

@@ -50,9 +50,8 @@ class BesideStages : public IRMutator {
 
 FurtherTiles::FurtherTiles(const For *blocks, int resident, bool in_rounds)
     : blocks_(blocks), resident_(resident), in_rounds_(in_rounds), counter_(unique_name("chunks_of_block")) {
-    if (!blocks->body.as<Allocate>()) {
+    if (!blocks->body.as<Allocate>())
         refuse_pipeline(blocks->name, "between the blocks that have further tiles and their shared memory there may be nothing");
-    }
 }
 
 Expr FurtherTiles::chunks() const {

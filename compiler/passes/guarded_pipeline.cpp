@@ -33,9 +33,7 @@ class TakeGuards : public LetMutator {
         const Variable *variable = less ? less->a.as<Variable>() : nullptr;
         const bool found = variable && variable->name == loop_ && !expr_uses_vars(less->b, inside_) &&
                            !expr_uses_vars(less->b, threads_);
-        if (!found || guard->else_case.defined() || (end.defined() && !equal(less->b, end))) {
-            return IRMutator::visit(guard);
-        }
+        if (!found || guard->else_case.defined() || (end.defined() && !equal(less->b, end))) return IRMutator::visit(guard);
         end = less->b;
         return mutate(guard->then_case);
     }
@@ -54,9 +52,7 @@ Stmt GuardedPipelinePass::visit(const For *loop) {
     }
     TakeGuards guards(loop->name, threads_);
     const Stmt body = guards.mutate(loop->body);
-    if (!guards.end.defined()) {
-        return loop;
-    }
+    if (!guards.end.defined()) return loop;
     const std::string steps = loop->name + ".steps";
     const Expr count = Variable::make(Int(32), steps);
     const Stmt shorter = For::make(loop->name, loop->min, count, loop->for_type, loop->partition_policy,

@@ -33,9 +33,8 @@ class PlaceholderFinder : public IRVisitor {
   private:
     using IRVisitor::visit;
     void visit(const Call *call) override {
-        if (starts_with(call->name, std::string(placeholder_prefix))) {
+        if (starts_with(call->name, std::string(placeholder_prefix)))
             found = found || kind_.empty() || PlaceholderCall::parse(call->name).kind == kind_;
-        }
         IRVisitor::visit(call);
     }
     std::string kind_;
@@ -136,9 +135,7 @@ Expr address_of(const Load *load, const Expr &index) {
 
 Expr resolve(Expr e, const NamedExprs &lets) {
     for (auto let = lets.rbegin(); let != lets.rend(); ++let) {
-        if (expr_uses_var(e, let->first)) {
-            e = substitute(let->first, let->second, e);
-        }
+        if (expr_uses_var(e, let->first)) e = substitute(let->first, let->second, e);
     }
     return e;
 }

@@ -55,9 +55,8 @@ PipelineBody::PipelineBody(const For *loop, StagedMemory memory, const SoftwareP
       outer_lets_(outer_lets),
       staging_(outer_lets, options.separate_registers) {
     take_apart(loop->body);
-    if (compute_.empty() || (copies_.empty() && staging_.empty() && bulk_copies_.empty())) {
+    if (compute_.empty() || (copies_.empty() && staging_.empty() && bulk_copies_.empty()))
         refuse_pipeline(loop_, "it must stage an operand in shared memory and then read it there");
-    }
     keep_promotion_apart();
     check_swizzles();
 }
@@ -76,9 +75,7 @@ void PipelineBody::take_apart(const Stmt &statement) {
         // Closed, because leaves are moved, and unrolled code uses one name for different values.
         Stmt leaf = statement;
         for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
-            if (stmt_uses_var(leaf, let->first)) {
-                leaf = substitute(let->first, let->second, leaf);
-            }
+            if (stmt_uses_var(leaf, let->first)) leaf = substitute(let->first, let->second, leaf);
         }
         add_leaf(without_lets(leaf));
     }
@@ -86,12 +83,8 @@ void PipelineBody::take_apart(const Stmt &statement) {
 
 void PipelineBody::add_leaf(const Stmt &leaf) {
     const Access access = access_of(leaf, memory_.name);
-    if (access.barrier) {
-        refuse_pipeline(loop_, "a barrier stands inside a condition or an inner loop");
-    }
-    if (access.writes && access.reads) {
-        refuse_pipeline(loop_, "a statement both reads and writes shared memory");
-    }
+    if (access.barrier) refuse_pipeline(loop_, "a barrier stands inside a condition or an inner loop");
+    if (access.writes && access.reads) refuse_pipeline(loop_, "a statement both reads and writes shared memory");
     if (!access.writes) {
         add_compute(leaf);
     } else if (has_loop(leaf, bulk_loops)) {
@@ -109,9 +102,7 @@ void PipelineBody::add_leaf(const Stmt &leaf) {
 void PipelineBody::add_compute(const Stmt &leaf) {
     for (const char *synchronisation : {"begin", "commit", "wait", "publish"}) {
         if (has_placeholder(leaf, synchronisation)) {
-            if (has_placeholder(leaf, "multiply")) {
-                refuse_pipeline(loop_, "a warp tile stands inside a condition or an inner loop");
-            }
+            if (has_placeholder(leaf, "multiply")) refuse_pipeline(loop_, "a warp tile stands inside a condition or an inner loop");
             uses_tensor_cores_ = true;
             return;
         }
@@ -126,25 +117,21 @@ void PipelineBody::keep_promotion_apart() {
     after_wait_.assign(first, compute_.end());
     compute_.erase(first, compute_.end());
     for (const Stmt &statement : after_wait_) {
-        if (has_placeholder(statement, "multiply")) {
+        if (has_placeholder(statement, "multiply"))
             refuse_pipeline(loop_, "a product follows the promotion of a partial tile in the same chunk");
-        }
     }
 }
 
 /// Products must expect positions as boxes of tensors bring them (tensor_boxes.h), and nobody else may read those.
 void PipelineBody::check_swizzles() const {
     int staged = 0;
-    for (const BulkCopies &copies : bulk_copies_) {
-        staged = std::max(staged, copies.swizzled_row());
-    }
+    for (const BulkCopies &copies : bulk_copies_) staged = std::max(staged, copies.swizzled_row());
     for (const Stmt &statement : compute_) {
         const bool multiplies = has_placeholder(statement, "multiply");
         const int read = swizzled_row(statement);
-        if (read != staged && (multiplies || access_of(statement, memory_.name).reads)) {
+        if (read != staged && (multiplies || access_of(statement, memory_.name).reads))
             refuse_pipeline(loop_, "boxes of a tensor have swizzled rows of " + std::to_string(staged) +
                                        " bytes in shared memory, and what reads it expects " + std::to_string(read));
-        }
     }
 }
 
@@ -156,9 +143,7 @@ Stmt PipelineBody::instance(const Stmt &statement, const Chunk &chunk) const {
 }
 
 PipelineBody::Stmts PipelineBody::instances(Stmts statements, const Chunk &chunk) const {
-    for (Stmt &statement : statements) {
-        statement = instance(statement, chunk);
-    }
+    for (Stmt &statement : statements) statement = instance(statement, chunk);
     return statements;
 }
 
@@ -167,9 +152,7 @@ Stmt PipelineBody::start_copies(const Chunk &chunk) const {
     if (has_copies()) {
         all = {instance(block_of(copies_), chunk), placeholder({"copy_commit", {}})};
     }
-    if (has_bulk_copies()) {
-        all.push_back(instance(start_bulk_copies(bulk_copies_, loop_, memory_.barriers()), chunk));
-    }
+    if (has_bulk_copies()) all.push_back(instance(start_bulk_copies(bulk_copies_, loop_, memory_.barriers()), chunk));
     return block_of(all);
 }
 
@@ -181,9 +164,7 @@ Stmt PipelineBody::initialise_barriers() const {
 std::size_t PipelineBody::begin_products(const Stmts &steps, Stmts &all) const {
     std::size_t first = 0;
     if (uses_tensor_cores_) {
-        for (; first < steps.size() && !has_placeholder(steps[first], "multiply"); first++) {
-            all.push_back(steps[first]);
-        }
+        for (; first < steps.size() && !has_placeholder(steps[first], "multiply"); first++) all.push_back(steps[first]);
         all.push_back(placeholder({"begin", {}}));
     }
     return first;
@@ -192,9 +173,7 @@ std::size_t PipelineBody::begin_products(const Stmts &steps, Stmts &all) const {
 Stmt PipelineBody::staging() const {
     Stmts all = staging_.stores();
     all.insert(all.end(), copies_.begin(), copies_.end());
-    for (const BulkCopies &copies : bulk_copies_) {
-        all.push_back(IfThenElse::make(copies.one_thread(), copies.copies()));
-    }
+    for (const BulkCopies &copies : bulk_copies_) all.push_back(IfThenElse::make(copies.one_thread(), copies.copies()));
     return block_of(all);
 }
 
@@ -204,29 +183,25 @@ Stmt PipelineLoops::visit(const For *loop) {
         ScopedValue<int> around(loops_around_, loops_around_ + (loop->for_type == ForType::Serial));
         return IRMutator::visit(loop);
     }
-    if (loop->for_type != ForType::Serial || !is_const_zero(loop->min)) {
+    if (loop->for_type != ForType::Serial || !is_const_zero(loop->min))
         refuse_pipeline(loop->name, "it must be a serial loop that begins at 0");
-    }
     const PipelineBody body(loop, memory_, options_, lets_, several_warpgroups_);
-    if (body.has_bulk_copies() && (loops_around_ > 0 || after_loop_)) {
+    if (body.has_bulk_copies() && (loops_around_ > 0 || after_loop_))
         refuse_pipeline(loop->name, "with bulk copies it must be the only one, and stand in no loop: the phases of their "
                                     "barriers are counted from its beginning");
-    }
     after_loop_ = true;
     return rewritten(loop, body);
 }
 
 void PipelineLoops::note_threads(const For *loop) {
-    if (loop->for_type == ForType::GPUThread && loop->name.back() == 'z') {
+    if (loop->for_type == ForType::GPUThread && loop->name.back() == 'z')
         several_warpgroups_ = !is_const_one(simplify(loop->extent));
-    }
 }
 
 /// What is written before the loop would lie in the way of its buffers. Behind it all of them are free.
 Stmt PipelineLoops::visit(const Store *store) {
-    if (store->name == memory_.name && !after_loop_) {
+    if (store->name == memory_.name && !after_loop_)
         refuse_pipeline("pipeline", "shared memory is written before the loop, to " + memory_.name);
-    }
     return store;
 }
 

@@ -8,9 +8,7 @@ namespace conv_transpose {
 std::string PlaceholderCall::name() const {
     std::string text = std::string(placeholder_prefix) + kind + "_";
     for (const auto &[key, value] : fields) {
-        if (value < 0) {
-            throw std::invalid_argument("placeholder " + kind + ": field " + key + " is negative");
-        }
+        if (value < 0) throw std::invalid_argument("placeholder " + kind + ": field " + key + " is negative");
         text += "_" + key + std::to_string(value);
     }
     return text;
@@ -21,9 +19,7 @@ PlaceholderCall PlaceholderCall::parse(std::string_view name) {
         return std::invalid_argument("not a placeholder call: " + std::string(name));
     };
     const std::size_t end_of_kind = name.find("__");
-    if (!name.starts_with(placeholder_prefix)) {
-        throw malformed();
-    }
+    if (!name.starts_with(placeholder_prefix)) throw malformed();
     PlaceholderCall call;
     const std::size_t begin = placeholder_prefix.size();
     if (end_of_kind == std::string_view::npos) {
@@ -36,9 +32,7 @@ PlaceholderCall PlaceholderCall::parse(std::string_view name) {
         const std::size_t stop = std::min(name.find('_', at), name.size());
         const std::string_view field = name.substr(at, stop - at);
         const std::size_t digits = field.find_first_of("0123456789");
-        if (digits == 0 || digits == std::string_view::npos) {
-            throw malformed();
-        }
+        if (digits == 0 || digits == std::string_view::npos) throw malformed();
         call.fields[std::string(field.substr(0, digits))] = std::stoi(std::string(field.substr(digits)));
         at = stop + 1;
     }
@@ -47,9 +41,7 @@ PlaceholderCall PlaceholderCall::parse(std::string_view name) {
 
 int PlaceholderCall::field(const std::string &key) const {
     const auto found = fields.find(key);
-    if (found == fields.end()) {
-        throw std::invalid_argument("placeholder " + kind + " has no field " + key);
-    }
+    if (found == fields.end()) throw std::invalid_argument("placeholder " + kind + " has no field " + key);
     return found->second;
 }
 

@@ -31,11 +31,10 @@ class NamedBarriers {
   public:
     NamedBarriers(int stages, int consumers, bool full) : stages_(stages), consumers_(consumers), full_(full) {
         const int of_block = full ? 16 : 16 - consumers;
-        if (first_empty() + stages_ > of_block) {
+        if (first_empty() + stages_ > of_block)
             refuse_pipeline("pipeline", "stages is " + std::to_string(stages) + "; with a producer and " +
                                             std::to_string(consumers) + " consumers the rule is at most " +
                                             std::to_string((of_block - 1) / (full ? consumers + 1 : 1)));
-        }
     }
 
     /// All threads meet here, before anything else.
@@ -45,9 +44,8 @@ class NamedBarriers {
     }
     Stmt arrive_full(const Expr &chunk) const {
         std::vector<Stmt> all;
-        for (int consumer = 0; consumer < consumers_; consumer++) {
+        for (int consumer = 0; consumer < consumers_; consumer++)
             all.push_back(barrier("barrier_arrive", full(chunk, consumer), 2));
-        }
         return Block::make(all);
     }
     Stmt wait_empty(const Expr &chunk) const { return barrier("barrier_sync", empty(chunk), consumers_ + 1); }
@@ -119,12 +117,8 @@ class RolesOfLoop {
 
     Stmt consume(const Chunk &chunk) const {
         std::vector<Stmt> all;
-        if (body_.has_bulk_copies()) {
-            all.push_back(body_.wait_for_bulk_copies(chunk));
-        }
-        if (body_.has_staging_by_threads()) {
-            all.push_back(barriers_.wait_full(chunk.number, Variable::make(Int(32), thread_z)));
-        }
+        if (body_.has_bulk_copies()) all.push_back(body_.wait_for_bulk_copies(chunk));
+        if (body_.has_staging_by_threads()) all.push_back(barriers_.wait_full(chunk.number, Variable::make(Int(32), thread_z)));
         const std::vector<Stmt> steps = body_.compute(chunk);
         const std::size_t first = body_.begin_products(steps, all);
         all.insert(all.end(), steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end());
@@ -135,9 +129,7 @@ class RolesOfLoop {
         const int behind = run_on ? 1 : 0;
         const Expr read = simplify(chunk.in_tile - behind), awaited = tiles_ ? const_true() : read + stages_ < loop_->extent;
         all.push_back(IfThenElse::make(simplify(read >= 0 && awaited), barriers_.arrive_empty(simplify(chunk.number - behind))));
-        for (const Stmt &statement : body_.after_wait(chunk)) {
-            all.push_back(statement);
-        }
+        for (const Stmt &statement : body_.after_wait(chunk)) all.push_back(statement);
         return Block::make(all);
     }
 
@@ -147,12 +139,8 @@ class RolesOfLoop {
         std::vector<Stmt> all = body_.loads(chunk);
         all.push_back(IfThenElse::make(chunk.number >= stages_, barriers_.wait_empty(chunk.number)));
         all.push_back(body_.start_copies(chunk));
-        for (const Stmt &store : body_.stores(chunk)) {
-            all.push_back(store);
-        }
-        if (body_.has_copies()) {
-            all.push_back(placeholder({"copy_wait", {{"pending", 0}}}));
-        }
+        for (const Stmt &store : body_.stores(chunk)) all.push_back(store);
+        if (body_.has_copies()) all.push_back(placeholder({"copy_wait", {{"pending", 0}}}));
         if (body_.has_staging_by_threads()) {
             all.push_back(placeholder({"publish", {}}));
             all.push_back(barriers_.arrive_full(chunk.number));
@@ -179,9 +167,8 @@ class ThreadRoles : public PipelineLoops {
 
     Stmt with_roles(const Stmt &statement) {
         Stmt result = mutate(statement);
-        if (!producer_.defined() || consumers_ == 0) {
+        if (!producer_.defined() || consumers_ == 0)
             refuse_pipeline("pipeline", "with a producer it must stand in thread loops x, y and z");
-        }
         return result;
     }
 
@@ -189,20 +176,14 @@ class ThreadRoles : public PipelineLoops {
     using PipelineLoops::visit;
 
     Stmt rewritten(const For *loop, const PipelineBody &body) override {
-        if (inner_ > 0) {
-            refuse_pipeline(loop->name, "with a producer it must not stand in a loop or a condition");
-        }
-        if (producer_.defined()) {
-            refuse_pipeline(loop->name, "with a producer it must be the only one");
-        }
-        if (!body.uses_tensor_cores() || launch_.kind.empty()) {
+        if (inner_ > 0) refuse_pipeline(loop->name, "with a producer it must not stand in a loop or a condition");
+        if (producer_.defined()) refuse_pipeline(loop->name, "with a producer it must be the only one");
+        if (!body.uses_tensor_cores() || launch_.kind.empty())
             refuse_pipeline(loop->name, "with a producer it must compute on tensor cores");
-        }
         check_staged_by_one_warpgroup(loop->name, body);
         const NamedBarriers barriers(memory_.stages, consumers_, body.has_staging_by_threads());
-        if (tiles_ && body.has_staging_by_threads()) {
+        if (tiles_ && body.has_staging_by_threads())
             refuse_pipeline(loop->name, "where blocks have further tiles, all staging must be bulk copies");
-        }
         const RolesOfLoop roles(loop, body, memory_.stages, barriers, tiles_ ? &*tiles_ : nullptr);
         producer_ = substitute(thread_z, 0, with_lets(roles.producer()));
         if (tiles_) end_of_producer_ = roles.end_of_producer();
@@ -219,31 +200,24 @@ class ThreadRoles : public PipelineLoops {
     void check_staged_by_one_warpgroup(const std::string &loop, const PipelineBody &body) const {
         const Stmt staging = without_lets(with_lets(body.staging()));
         for (int z = 1; z < consumers_; z++) {
-            if (!is_no_op(simplify(substitute(thread_z, z, staging)))) {
+            if (!is_no_op(simplify(substitute(thread_z, z, staging))))
                 refuse_pipeline(loop,
                                 "with a producer, staging must be shared out among the threads of one "
                                 "warpgroup, but those with z = " +
                                     std::to_string(z) + " stage, too");
-            }
         }
     }
 
     Stmt with_lets(Stmt statement) const {
         for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
-            if (stmt_uses_var(statement, let->first)) {
-                statement = LetStmt::make(let->first, let->second, statement);
-            }
+            if (stmt_uses_var(statement, let->first)) statement = LetStmt::make(let->first, let->second, statement);
         }
         return statement;
     }
 
     Stmt visit(const For *loop) override {
-        if (loop->for_type == ForType::GPUThread) {
-            return visit_threads(loop);
-        }
-        if (last_name(loop->name) == "pipeline") {
-            return PipelineLoops::visit(loop);
-        }
+        if (loop->for_type == ForType::GPUThread) return visit_threads(loop);
+        if (last_name(loop->name) == "pipeline") return PipelineLoops::visit(loop);
         ScopedValue<int> inside(inner_, inner_ + 1);
         return IRMutator::visit(loop);
     }
@@ -252,9 +226,8 @@ class ThreadRoles : public PipelineLoops {
         // Both roles look for the end before their first step.
         if (const For *loop = branch->then_case.as<For>();
             loop && last_name(loop->name) == "pipeline" && !branch->else_case.defined() &&
-            equal(simplify(branch->condition), simplify(loop->extent > 0))) {
+            equal(simplify(branch->condition), simplify(loop->extent > 0)))
             return mutate(branch->then_case);
-        }
         ScopedValue<int> inside(inner_, inner_ + 1);
         return IRMutator::visit(branch);
     }
@@ -263,9 +236,8 @@ class ThreadRoles : public PipelineLoops {
         const auto extent = as_const_int(simplify(loop->extent));
         const char dimension = loop->name.back();
         const int rule = dimension == 'x' ? lanes_of_warp : warps_of_warpgroup;
-        if (!extent || (dimension != 'z' && *extent != rule)) {
+        if (!extent || (dimension != 'z' && *extent != rule))
             refuse_pipeline("pipeline", "with a producer, blocks must have 32 x 4 threads in x and y");
-        }
         Expr threads = loop->extent;
         note_threads(loop);
         if (dimension == 'z') {
@@ -305,24 +277,19 @@ class ThreadRoles : public PipelineLoops {
                      most) /
             granularity * granularity;
         const int producer = options_.producer_registers;
-        if (producer < 24 || producer > at_launch || producer % granularity != 0) {
+        if (producer < 24 || producer > at_launch || producer % granularity != 0)
             refuse_pipeline("pipeline", "producer_registers is " + std::to_string(producer) +
                                             "; the rule is a multiple of 8 from 24 to the " +
                                             std::to_string(at_launch) + " at launch");
-        }
         return std::min((at_launch * warpgroups - producer) / consumers_, most) / granularity * granularity;
     }
 
     /// The launch has another warpgroup, which takes no part in barriers of the whole block.
     Stmt visit(const Evaluate *op) override {
         const Call *call = op->value.as<Call>();
-        if (!call || !starts_with(call->name, std::string(placeholder_prefix))) {
-            return op;
-        }
+        if (!call || !starts_with(call->name, std::string(placeholder_prefix))) return op;
         PlaceholderCall launch = PlaceholderCall::parse(call->name);
-        if (launch.kind != "launch") {
-            return op;
-        }
+        if (launch.kind != "launch") return op;
         launch.fields["z"]++;
         launch.fields["consumers"] = consumers_ * threads_of_warpgroup;
         launch_ = std::move(launch);

@@ -64,9 +64,7 @@ class SplitAtLoads : public IRMutator {
         const int first = again ? same->first : count;
         registers_.shared = registers_.shared || (again && !fresh_);
         if (!again) {
-            if (!fresh_ && !registers_.shared) {
-                registers_.recent = registers_.slots.size();
-            }
+            if (!fresh_ && !registers_.shared) registers_.recent = registers_.slots.size();
             fresh_ = true;
             registers_.slots.push_back({index, load->name, condition_, first});
             count += lanes;
@@ -80,10 +78,9 @@ class SplitAtLoads : public IRMutator {
     Expr side_by_side(const Load *load, int first, bool again) {
         const int lanes = load->type.lanes();
         const Expr slot = lanes == 1 ? Expr(first) : Ramp::make(first, 1, lanes), always = const_true(lanes);
-        if (!again) {
+        if (!again)
             loads_.push_back(
                 Store::make(registers_of(load->type), load, slot, Parameter(), always, ModulusRemainder()));
-        }
         return Load::make(load->type, registers_of(load->type), slot, Buffer<>(), Parameter(), always,
                           ModulusRemainder());
     }
@@ -96,10 +93,9 @@ class SplitAtLoads : public IRMutator {
             const Expr index = Shuffle::make_extract_element(load->index, lane);
             const Expr value = Load::make(type, load->name, simplify(index), load->image, load->param,
                                           const_true(), ModulusRemainder());
-            if (!again) {
+            if (!again)
                 loads_.push_back(Store::make(registers_of(type), value, first + lane, Parameter(), const_true(),
                                              ModulusRemainder()));
-            }
             values.push_back(Load::make(type, registers_of(type), first + lane, Buffer<>(), Parameter(),
                                         const_true(), ModulusRemainder()));
         }
@@ -109,10 +105,9 @@ class SplitAtLoads : public IRMutator {
     Stmt visit(const Store *store) override {
         loads_.clear();
         const Expr value = mutate(store->value);
-        if (stores_) {
+        if (stores_)
             return Store::make(store->name, value, store->index, store->param, store->predicate,
                                store->alignment);
-        }
         return block_of(loads_);
     }
 

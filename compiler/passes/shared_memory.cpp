@@ -30,46 +30,35 @@ class Shift : public IRMutator {
                                       : floats_ / (bytes / sizeof_float);
     }
     Expr sum(const Expr &index, const Expr &distance) const {
-        if (!constants_last_) {
-            return index + distance;
-        }
+        if (!constants_last_) return index + distance;
         const Expr simplified = simplify(index);
         const Add *add = simplified.as<Add>();
         return add && is_const(add->b) ? (add->a + distance) + add->b : simplified + distance;
     }
     Expr shifted(const Expr &index, const Type &type) const {
         const Expr by = distance(type);
-        if (const Ramp *ramp = index.as<Ramp>()) {
-            return Ramp::make(sum(ramp->base, by), ramp->stride, ramp->lanes);
-        }
+        if (const Ramp *ramp = index.as<Ramp>()) return Ramp::make(sum(ramp->base, by), ramp->stride, ramp->lanes);
         return index.type().is_scalar() ? sum(index, by) : index + Broadcast::make(by, index.type().lanes());
     }
     Expr visit(const Load *load) override {
-        if (load->name != allocation_) {
-            return IRMutator::visit(load);
-        }
+        if (load->name != allocation_) return IRMutator::visit(load);
         return Load::make(load->type, load->name, shifted(mutate(load->index), load->type), load->image, load->param,
                           load->predicate, ModulusRemainder());
     }
     Stmt visit(const Store *store) override {
-        if (store->name != allocation_) {
-            return IRMutator::visit(store);
-        }
+        if (store->name != allocation_) return IRMutator::visit(store);
         return Store::make(store->name, mutate(store->value), shifted(mutate(store->index), store->value.type()),
                            store->param, store->predicate, store->alignment);
     }
     Expr visit(const Call *call) override {
-        if (!starts_with(call->name, std::string(placeholder_prefix))) {
-            return IRMutator::visit(call);
-        }
+        if (!starts_with(call->name, std::string(placeholder_prefix))) return IRMutator::visit(call);
         // The first arguments of some calls are addresses in shared memory: two operands, in rows of 16
         // bytes, or the target of a copy, in bytes.
         const std::string kind = PlaceholderCall::parse(call->name).kind;
         const int addresses = kind == "multiply" ? 2 : kind == "copy" || kind == "bulk_copy" || kind == "tensor_copy" ? 1 : 0;
         std::vector<Expr> arguments = call->args;
-        for (int i = 0; i < addresses; i++) {
+        for (int i = 0; i < addresses; i++)
             arguments[i] = simplify(arguments[i] + (kind == "multiply" ? floats_ / 4 : floats_ * 4));
-        }
         return Call::make(call->type, call->name, arguments, call->call_type);
     }
     std::string allocation_;
@@ -82,9 +71,7 @@ class Shift : public IRMutator {
 std::optional<int> shared_floats(const Allocate *allocate) {
     const auto size =
         allocate->extents.size() == 1 ? as_const_int(simplify(allocate->extents[0])) : std::nullopt;
-    if (!size) {
-        return std::nullopt;
-    }
+    if (!size) return std::nullopt;
     return static_cast<int>((*size * allocate->type.bytes() + sizeof_float - 1) / sizeof_float);
 }
 

@@ -45,17 +45,13 @@ class PipelinedLoop {
         const std::vector<Stmt> first = {body_.start_copies(0), block_of(body_.loads(0)), block_of(body_.stores(0)),
                                          IfThenElse::make(extent > 1, block_of(body_.loads(1)))};
         all.insert(all.end(), first.begin(), first.end());
-        for (int ahead = 1; ahead < copies_ahead_; ahead++) {
+        for (int ahead = 1; ahead < copies_ahead_; ahead++)
             all.push_back(IfThenElse::make(extent > ahead, body_.start_copies(ahead)));
-        }
         all.push_back(For::make(loop_->name, loop_->min, max(extent - peeled, 0), ForType::Serial,
                                 loop_->partition_policy, loop_->device_api, iteration(chunk, peeled)));
-        for (int left = peeled - 1; left >= 0; left--) {
+        for (int left = peeled - 1; left >= 0; left--)
             all.push_back(IfThenElse::make(extent > left, iteration(extent - (left + 1), left)));
-        }
-        if (body_.uses_tensor_cores()) {
-            all.push_back(placeholder({"wait", {{"pending", 0}}}));
-        }
+        if (body_.uses_tensor_cores()) all.push_back(placeholder({"wait", {{"pending", 0}}}));
         all.push_back(shared_memory_barrier());
         const Stmt whole = body_.with_registers(Block::make(all));
         return body_.has_bulk_copies() ? with_divisions_before(whole) : whole;
@@ -83,25 +79,15 @@ class PipelinedLoop {
         compute(chunk, left, all);
         if (body_.uses_tensor_cores()) all.push_back(placeholder({"commit", {}}));
         if (body_.has_bulk_copies()) all.push_back(copies);
-        if (body_.uses_tensor_cores()) {
-            all.push_back(placeholder({"wait", {{"pending", products_in_flight_}}}));
-        }
-        for (const Stmt &statement : body_.after_wait(chunk)) {
-            all.push_back(statement);
-        }
+        if (body_.uses_tensor_cores()) all.push_back(placeholder({"wait", {{"pending", products_in_flight_}}}));
+        for (const Stmt &statement : body_.after_wait(chunk)) all.push_back(statement);
         return Block::make(all);
     }
 
     void wait_for_chunk(const Expr &chunk, int left, std::vector<Stmt> &all) const {
-        if (body_.has_bulk_copies()) {
-            all.push_back(body_.wait_for_bulk_copies(chunk));
-        }
-        if (body_.has_copies()) {
-            all.push_back(placeholder({"copy_wait", {{"pending", std::min(copies_ahead_ - 1, left)}}}));
-        }
-        if (body_.uses_tensor_cores() && body_.has_staging_by_threads()) {
-            all.push_back(placeholder({"publish", {}}));
-        }
+        if (body_.has_bulk_copies()) all.push_back(body_.wait_for_bulk_copies(chunk));
+        if (body_.has_copies()) all.push_back(placeholder({"copy_wait", {{"pending", std::min(copies_ahead_ - 1, left)}}}));
+        if (body_.uses_tensor_cores() && body_.has_staging_by_threads()) all.push_back(placeholder({"publish", {}}));
         all.push_back(shared_memory_barrier());
     }
 
@@ -110,19 +96,13 @@ class PipelinedLoop {
         const std::vector<Stmt> steps = body_.compute(chunk);
         const std::size_t first = body_.begin_products(steps, all);
         std::vector<Stmt> stores, loads;
-        if (left >= 1) {
-            stores = body_.stores(chunk + 1);
-        }
-        if (left >= loads_ahead) {
-            loads = body_.loads(chunk + 2);
-        }
+        if (left >= 1) stores = body_.stores(chunk + 1);
+        if (left >= loads_ahead) loads = body_.loads(chunk + 2);
         for (std::size_t i = first, piece = 0; i < steps.size(); i++) {
             all.push_back(steps[i]);
             for (; piece < stores.size() && piece * steps.size() < (i + 1) * stores.size(); piece++) {
                 all.push_back(stores[piece]);
-                if (left >= loads_ahead) {
-                    all.push_back(loads[piece]);
-                }
+                if (left >= loads_ahead) all.push_back(loads[piece]);
             }
         }
     }
@@ -148,9 +128,8 @@ int scratch_of_stores(const Stmt &statement) {
     };
     Launch launch;
     statement.accept(&launch);
-    if (launch.scratch < 0) {
+    if (launch.scratch < 0)
         refuse_pipeline("pipeline", "where blocks have further tiles, the tensor-core pass must be told (further_tiles)");
-    }
     return launch.scratch;
 }
 
@@ -164,34 +143,26 @@ class PipelineOfAllThreads : public PipelineLoops {
 }  // namespace
 
 SoftwarePipelinePass::SoftwarePipelinePass(const SoftwarePipelineOptions &options) : options_(options) {
-    if (options.stages < 2) {
+    if (options.stages < 2)
         throw SoftwarePipelineRefusal("software pipeline: stages is " + std::to_string(options.stages) +
                                       "; the rule is at least 2");
-    }
-    if (options.resident_blocks > 0 && !options.producer) {
+    if (options.resident_blocks > 0 && !options.producer)
         throw SoftwarePipelineRefusal("software pipeline: resident_blocks is " + std::to_string(options.resident_blocks) +
                                       " without a producer; the rule is 0");
-    }
 }
 
 Stmt SoftwarePipelinePass::visit(const For *loop) {
     const bool along_x = loop->for_type == ForType::GPUBlock && ends_with(loop->name, ".block_id_x");
-    if (!along_x || options_.resident_blocks == 0 || !has_loop(loop->body, "pipeline")) {
-        return IRMutator::visit(loop);
-    }
+    if (!along_x || options_.resident_blocks == 0 || !has_loop(loop->body, "pipeline")) return IRMutator::visit(loop);
     ScopedValue<const For *> around(blocks_, loop);
     return For::make(loop->name, loop->min, FurtherTiles::launched(loop, options_.resident_blocks), loop->for_type,
                      loop->partition_policy, loop->device_api, mutate(loop->body));
 }
 
 Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
-    if (allocate->memory_type != MemoryType::GPUShared || !has_loop(allocate->body, "pipeline")) {
-        return IRMutator::visit(allocate);
-    }
+    if (allocate->memory_type != MemoryType::GPUShared || !has_loop(allocate->body, "pipeline")) return IRMutator::visit(allocate);
     const auto size = shared_floats(allocate);
-    if (!size) {
-        refuse_pipeline("pipeline", "shared memory must be one allocation of constant size");
-    }
+    if (!size) refuse_pipeline("pipeline", "shared memory must be one allocation of constant size");
     const bool in_bulk = has_loop(allocate->body, bulk_loops);
     const int granularity = in_bulk ? granularity_of_boxes : allocation_granularity;
     const int stage = (*size + granularity - 1) / granularity * granularity;

@@ -33,10 +33,9 @@ class ThreadExtents : public IRVisitor {
     void visit(const For *loop) override {
         if (loop->for_type == ForType::GPUThread) {
             const auto value = as_const_int(simplify(loop->extent));
-            if (!value) {
+            if (!value)
                 refuse_tile(loop->name,
                             "the number of threads, " + text(loop->extent) + ", is not a constant");
-            }
             int &largest = extent[loop->name.back()];
             largest = std::max(largest, static_cast<int>(*value));
         }
@@ -71,9 +70,7 @@ class TileStores : public IRVisitor {
         depth_ -= tile_loop;
     }
     void visit(const Store *store) override {
-        if (depth_ > 0) {
-            names.insert(store->name);
-        }
+        if (depth_ > 0) names.insert(store->name);
         IRVisitor::visit(store);
     }
     int depth_ = 0;
@@ -86,14 +83,11 @@ class KernelLowering : public LetMutator {
         ThreadExtents threads;
         kernel->body.accept(&threads);
         threads_ = threads.extent;
-        if (threads_['x'] != lanes_of_warp || threads_['y'] != warps_of_warpgroup) {
+        if (threads_['x'] != lanes_of_warp || threads_['y'] != warps_of_warpgroup)
             refuse_tile(kernel->name, "blocks have " + std::to_string(threads_['x']) + " x " +
                                      std::to_string(threads_['y']) +
                                      " threads in x and y; a warpgroup is 32 x 4 threads");
-        }
-        if (threads_.count('z') == 0) {
-            threads_['z'] = 1;
-        }
+        if (threads_.count('z') == 0) threads_['z'] = 1;
         if (options_.adds_in_clusters) {
             BlocksAlongY blocks;
             Stmt(kernel).accept(&blocks);
@@ -114,32 +108,23 @@ class KernelLowering : public LetMutator {
     using LetMutator::visit;
 
     Stmt visit(const Allocate *allocate) override {
-        if (allocate->memory_type == MemoryType::GPUShared) {
-            return lower_shared_allocation(allocate);
-        }
+        if (allocate->memory_type == MemoryType::GPUShared) return lower_shared_allocation(allocate);
         TileStores stores;
         allocate->body.accept(&stores);
-        if (allocate->memory_type != MemoryType::Register || stores.names.count(allocate->name) == 0) {
+        if (allocate->memory_type != MemoryType::Register || stores.names.count(allocate->name) == 0)
             return IRMutator::visit(allocate);
-        }
         const int id = static_cast<int>(tiles_.size());
         tiles_[allocate->name].id = id;
         Stmt body = mutate(allocate->body);
         const Access left = access_of(body, allocate->name);
-        if (left.reads || left.writes) {
-            refuse_tile(allocate->name, "the accumulator is used outside of mma_ loops");
-        }
+        if (left.reads || left.writes) refuse_tile(allocate->name, "the accumulator is used outside of mma_ loops");
         return body;
     }
 
     Stmt lower_shared_allocation(const Allocate *allocate) {
-        if (!shared_.empty()) {
-            refuse_tile(allocate->name, "a second shared allocation in a kernel; the first is " + shared_);
-        }
+        if (!shared_.empty()) refuse_tile(allocate->name, "a second shared allocation in a kernel; the first is " + shared_);
         const auto size = shared_floats(allocate);
-        if (!size) {
-            refuse_tile(allocate->name, "shared memory must be one allocation of constant size");
-        }
+        if (!size) refuse_tile(allocate->name, "shared memory must be one allocation of constant size");
         shared_ = allocate->name;
         Stmt body = mutate(allocate->body);
         // The pipeline makes a buffer for each stage of this one; where there is a single chunk, there is no
@@ -154,9 +139,7 @@ class KernelLowering : public LetMutator {
     Stmt visit(const Free *op) override { return tiles_.count(op->name) ? Evaluate::make(0) : Stmt(op); }
 
     Stmt visit(const IfThenElse *branch) override {
-        if (!in_threads_ || !has_loop(branch->then_case, "mma_")) {
-            return IRMutator::visit(branch);
-        }
+        if (!in_threads_ || !has_loop(branch->then_case, "mma_")) return IRMutator::visit(branch);
         const Expr condition = resolve(branch->condition, lets_);
         const auto excluded = [&](int x, int y) {
             return is_const_zero(simplify(
@@ -164,13 +147,10 @@ class KernelLowering : public LetMutator {
         };
         const bool guards_x = excluded(1, 0), guards_y = excluded(0, 1);
         if (!guards_x && !guards_y &&
-            (expr_uses_var(condition, ".thread_id_x") || expr_uses_var(condition, ".thread_id_y"))) {
+            (expr_uses_var(condition, ".thread_id_x") || expr_uses_var(condition, ".thread_id_y")))
             refuse_tile(".thread_id_x", "the condition " + text(branch->condition) +
                                        " around a warp tile does not select exactly one lane");
-        }
-        if (branch->else_case.defined()) {
-            refuse_tile(".thread_id_x", "a warp tile stands in a condition with an else branch");
-        }
+        if (branch->else_case.defined()) refuse_tile(".thread_id_x", "a warp tile stands in a condition with an else branch");
         const bool old_x = one_lane_x_, old_y = one_lane_y_;
         one_lane_x_ = one_lane_x_ || guards_x;
         one_lane_y_ = one_lane_y_ || guards_y;
@@ -182,12 +162,8 @@ class KernelLowering : public LetMutator {
     }
 
     Stmt visit(const For *loop) override {
-        if (starts_with(last_name(loop->name), "mma_")) {
-            return lower_nest(loop);
-        }
-        if (loop->for_type != ForType::GPUThread) {
-            return IRMutator::visit(loop);
-        }
+        if (starts_with(last_name(loop->name), "mma_")) return lower_nest(loop);
+        if (loop->for_type != ForType::GPUThread) return IRMutator::visit(loop);
         const bool was_in_threads = in_threads_;
         in_threads_ = true;
         Stmt body = mutate(loop->body);
@@ -214,10 +190,9 @@ class KernelLowering : public LetMutator {
 
     Stmt lower_nest(const For *outermost) {
         Nest nest = Nest::read(outermost, lets_);
-        if (!one_lane_x_ || !one_lane_y_) {
+        if (!one_lane_x_ || !one_lane_y_)
             refuse_tile(nest.name,
                         "it must run in one lane of the warpgroup: give it thread loops x and y of extent 1");
-        }
         if (tiles_.count(nest.store->name) == 0) {
             const Stmt of_first_taps = take_shifted_sums(nest, tiles_);
             return lower_store(nest);
@@ -246,19 +221,13 @@ class KernelLowering : public LetMutator {
 }  // namespace
 
 Stmt TensorCorePass::visit(const For *loop) {
-    if (loop->for_type != ForType::GPUBlock) {
-        return IRMutator::visit(loop);
-    }
-    if (!has_loop(loop, "mma_")) {
-        return loop;
-    }
+    if (loop->for_type != ForType::GPUBlock) return IRMutator::visit(loop);
+    if (!has_loop(loop, "mma_")) return loop;
     // A quotient that Halide has taken out of the kernel may still stand in it as well: indices that are equal must look
     // so.
     Stmt kernel(loop);
     for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
-        if (let->second.as<Div>()) {
-            kernel = substitute(let->second, Variable::make(let->second.type(), let->first), kernel);
-        }
+        if (let->second.as<Div>()) kernel = substitute(let->second, Variable::make(let->second.type(), let->first), kernel);
     }
     return KernelLowering(options_, kernel.as<For>()).lowered(kernel.as<For>());
 }

@@ -24,9 +24,8 @@ bool is_same_element(const Nest &nest, const Expr &e) {
 }
 
 void check_same_tile(const Nest &nest, const WarpTile &known, const WarpTile &read) {
-    if (known.rows != read.rows || !known.same_columns(read) || !are_equal(known.base, read.base)) {
+    if (known.rows != read.rows || !known.same_columns(read) || !are_equal(known.base, read.base))
         refuse_tile(nest.name, "it does not cover the same tile as the nest that clears the accumulator");
-    }
 }
 
 /// Which of the tile's sets of 64 rows is the first that a product adds to.
@@ -35,10 +34,9 @@ int first_row_tile(const Nest &nest, const WarpTile &tile, const WarpTile &read)
     const int step = rows_of_instruction * tile.row_stride;
     if (!tile.known() || !read.same_columns(tile) || !distance || *distance < 0 || *distance % step != 0 ||
         read.rows % rows_of_instruction != 0 ||
-        *distance / step * rows_of_instruction + read.rows > tile.rows) {
+        *distance / step * rows_of_instruction + read.rows > tile.rows)
         refuse_tile(nest.name,
                     "it does not cover the tile that a nest before it clears, or sets of 64 rows of it");
-    }
     return static_cast<int>(*distance / step);
 }
 
@@ -60,10 +58,9 @@ int line_of_columns(const Nest &nest, const TileOperand &operand) {
     if (!is_line) return 0;
     const int columns = nest.constant_extent("mma_n"), bytes = pitch * bytes_of(operand.format);
     if ((columns != 64 && columns != 128) || nest.find("mma_n_outer") || pitch % 32 != 8 ||
-        constant_stride(nest, operand.place, "mma_k_outer", "an operand") != operand.values_of_row() * pitch) {
+        constant_stride(nest, operand.place, "mma_k_outer", "an operand") != operand.values_of_row() * pitch)
         refuse_tile(nest.name, "columns are " + std::to_string(columns) + " neighbours in lines of " + std::to_string(pitch) +
                                    "; the rule is 64 or 128, in lines of 8 more than a multiple of 32");
-    }
     return bytes;
 }
 
@@ -71,43 +68,38 @@ int line_of_columns(const Nest &nest, const TileOperand &operand) {
 /// (tensor_boxes.h). They do not depend on the other operand's loops.
 void check_rows(const Nest &nest, TileOperand &operand, const std::string &row, const std::string &other) {
     const Affine &place = operand.place;
-    if (!is_const_zero(place.stride(other + "_group"))) {
+    if (!is_const_zero(place.stride(other + "_group")))
         refuse_tile(nest.name, "the operand with the loop " + row + " depends on " + other + "_group");
-    }
     if (is_transposed(nest, operand, row) && is_const_zero(place.stride(other))) {
         const int run = nest.constant_extent(row), bytes = run * bytes_of(operand.format);
         const bool by_fragments = operand.format == OperandFormat::float32;
-        if (bytes != 128 && (by_fragments || (bytes != bytes_of_row && bytes != 32 && bytes != 64))) {
+        if (bytes != 128 && (by_fragments || (bytes != bytes_of_row && bytes != 32 && bytes != 64)))
             refuse_tile(nest.name, row + " has extent " + std::to_string(run) + " where it runs along a row; the rule is " +
                                        (by_fragments ? "128 bytes" : "16, 32, 64 or 128 bytes"));
-        }
         operand.swizzled_row = bytes == bytes_of_row ? 0 : bytes;
         return;
     }
     const int values = operand.values_of_row(), step = constant_stride(nest, place, row, "an operand");
     const int all_k = values * nest.constant_extent("mma_k_outer"), bytes_of_k = all_k * bytes_of(operand.format);
     if (step != values && step == all_k && (bytes_of_k == 32 || bytes_of_k == 64 || bytes_of_k == 128) &&
-        constant_stride(nest, place, "mma_k_outer", "an operand") == values) {
+        constant_stride(nest, place, "mma_k_outer", "an operand") == values)
         operand.swizzled_row = bytes_of_k;
-    }
     if ((step != values && operand.swizzled_row == 0) ||
         constant_stride(nest, place, "mma_k", "an operand") != 1 ||
-        constant_stride(nest, place, other, "an operand") != 0) {
+        constant_stride(nest, place, other, "an operand") != 0)
         refuse_tile(nest.name, "an operand has strides " + text(place.stride(row)) + " along " + row + ", " +
                                    text(place.stride("mma_k")) + " along mma_k and " +
                                    text(place.stride(other)) + " along " + other + "; the rule is " +
                                    std::to_string(operand.values_of_row()) + ", 1 and 0");
-    }
 }
 
 /// In bytes.
 int operand_stride(const Nest &nest, const TileOperand &operand, const std::string &role) {
     const int stride = constant_stride(nest, operand.place, role, "an operand");
-    if (stride < 0 || stride % operand.values_of_row() != 0) {
+    if (stride < 0 || stride % operand.values_of_row() != 0)
         refuse_tile(nest.name, "an operand has stride " + std::to_string(stride) + " along " + role +
                                    "; the rule is a multiple of " + std::to_string(operand.values_of_row()) +
                                    " values, not negative");
-    }
     return stride * bytes_of(operand.format);
 }
 
@@ -115,9 +107,8 @@ int operand_stride(const Nest &nest, const TileOperand &operand, const std::stri
 Expr row_address(const Nest &nest, const TileOperand &operand) {
     const Expr &base = operand.place.base;
     const ModulusRemainder known = modulus_remainder(base);
-    if (known.modulus % operand.values_of_row() != 0 || known.remainder % operand.values_of_row() != 0) {
+    if (known.modulus % operand.values_of_row() != 0 || known.remainder % operand.values_of_row() != 0)
         refuse_tile(nest.name, "the operand at " + text(base) + " is not known to be aligned to 16 bytes");
-    }
     return simplify(base / operand.values_of_row());
 }
 
@@ -129,65 +120,48 @@ Stmt multiplied(const Stmt &product) {
 
 Stmt TileArithmetic::lowered(const Nest &nest) {
     WarpTile &tile = tiles_.at(nest.store->name);
-    if (!nest.guards.empty()) {
-        refuse_tile(nest.name, "the condition " + text(nest.guards[0]) + " inside an accumulating tile");
-    }
+    if (!nest.guards.empty()) refuse_tile(nest.name, "the condition " + text(nest.guards[0]) + " inside an accumulating tile");
     const Add *sum = nest.store->value.as<Add>();
-    if (!sum) {
-        return clear(nest, tile);
-    }
+    if (!sum) return clear(nest, tile);
     const bool left = is_same_element(nest, sum->a), right = is_same_element(nest, sum->b);
-    if (left == right) {
+    if (left == right)
         refuse_tile(nest.name,
                     "the sum " + text(nest.store->value) + " does not add to the element that it stores");
-    }
     const Expr term = resolve(left ? sum->b : sum->a, nest.lets);
-    if (const Mul *product = term.as<Mul>()) {
-        return multiply(nest, tile, product->a, product->b, {});
-    }
-    if (const auto product = pair_product(term)) {
-        return multiply(nest, tile, product->a, product->b, product->format);
-    }
-    if (const auto product = half_product(term)) {
-        return multiply_half(nest, tile, *product);
-    }
-    if (const Load *load = term.as<Load>(); load && tiles_.count(load->name)) {
+    if (const Mul *product = term.as<Mul>()) return multiply(nest, tile, product->a, product->b, {});
+    if (const auto product = pair_product(term)) return multiply(nest, tile, product->a, product->b, product->format);
+    if (const auto product = half_product(term)) return multiply_half(nest, tile, *product);
+    if (const Load *load = term.as<Load>(); load && tiles_.count(load->name))
         return promote(nest, tile, tiles_.at(load->name), load);
-    }
     refuse_tile(nest.name, "a tile can add a product of two loads or another tile, not " + text(term));
 }
 
 Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     WarpTile read = WarpTile::read(nest, nest.store->index);
     read.id = tile.id;
-    if (read.rows % rows_of_instruction != 0) {
+    if (read.rows % rows_of_instruction != 0)
         refuse_tile(nest.name,
                     "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64");
-    }
-    if (read.run() % columns_of_group != 0 || read.columns > most_columns) {
+    if (read.run() % columns_of_group != 0 || read.columns > most_columns)
         refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
                                    "; the rule is a multiple of 8, at most 256");
-    }
-    if (read.groups > 1 && read.run() != columns_of_group) {
+    if (read.groups > 1 && read.run() != columns_of_group)
         refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
                                    " beside mma_n_group; the rule is 8");
-    }
     if (tile.known()) {
         check_same_tile(nest, tile, read);
     } else {
         accumulators_ += read.rows / rows_of_instruction * read.columns / 2 * read.repeats;
     }
-    if (accumulators_ > most_accumulators) {
+    if (accumulators_ > most_accumulators)
         refuse_tile(nest.name, "the tiles need " + std::to_string(accumulators_) +
                                    " registers of every thread; at most " +
                                    std::to_string(most_accumulators) + " fit");
-    }
     tile = read;
     const Expr value = resolve(nest.store->value, nest.lets);
-    if (!is_const_zero(value)) {
+    if (!is_const_zero(value))
         refuse_tile(nest.name,
                     "a tile begins as 0, not as " + text(value) + "; add that where the tile is stored");
-    }
     return placeholder(tile_call("clear", tile));
 }
 
@@ -199,24 +173,18 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr
     }
     const int first = first_row_tile(nest, tile, read);
     TileOperand a = read_operand(nest, left), b = read_operand(nest, right);
-    if (a.format != b.format) {
-        refuse_tile(nest.name, "the operands " + text(left) + " and " + text(right) + " are of two formats");
-    }
-    if (is_const_zero(a.place.stride("mma_m"))) {
-        std::swap(a, b);
-    }
+    if (a.format != b.format) refuse_tile(nest.name, "the operands " + text(left) + " and " + text(right) + " are of two formats");
+    if (is_const_zero(a.place.stride("mma_m"))) std::swap(a, b);
     check_rows(nest, a, "mma_m", "mma_n");
     const int line = line_of_columns(nest, b);
     if (line == 0) check_rows(nest, b, "mma_n", "mma_m");
-    if (!is_const_zero(a.place.stride("mma_n_outer"))) {
+    if (!is_const_zero(a.place.stride("mma_n_outer")))
         refuse_tile(nest.name, "the operand with the rows of the tile depends on mma_n_outer");
-    }
     const int inner = nest.constant_extent("mma_k"), groups = nest.constant_extent("mma_k_outer");
-    if (inner != a.values_of_row() || groups % rows_of_instruction_k != 0) {
+    if (inner != a.values_of_row() || groups % rows_of_instruction_k != 0)
         refuse_tile(nest.name, "mma_k has extent " + std::to_string(inner) + " and mma_k_outer " +
                                    std::to_string(groups) + "; the rule is " +
                                    std::to_string(a.values_of_row()) + ", and an even number");
-    }
     PlaceholderCall call = tile_call("multiply", tile);
     call.fields["m"] = read.rows;
     call.fields["row"] = first;
@@ -230,9 +198,7 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr
     if (a.swizzled_row) call.fields["asw"] = a.swizzled_row;
     if (b.swizzled_row) call.fields["bsw"] = b.swizzled_row;
     if (line > 0) call.fields["bl"] = line;
-    if (is_transposed(nest, a, "mma_m")) {
-        call.fields["at"] = 1, call.fields["as"] = operand_stride(nest, a, "mma_m_group");
-    }
+    if (is_transposed(nest, a, "mma_m")) call.fields["at"] = 1, call.fields["as"] = operand_stride(nest, a, "mma_m_group");
     if (line == 0 && is_transposed(nest, b, "mma_n")) call.fields["bt"] = 1;
     if (of_pairs) {
         if (!call.fields.count("bt") || call.fields.count("at"))
@@ -274,14 +240,11 @@ Stmt TileArithmetic::multiply_half(const Nest &nest, const WarpTile &tile, const
 TileOperand TileArithmetic::read_operand(const Nest &nest, const Expr &factor) const {
     const Cast *conversion = factor.as<Cast>();
     const Load *load = (conversion && conversion->type == Float(32) ? conversion->value : factor).as<Load>();
-    if (!load || load->name != shared_) {
-        refuse_tile(nest.name, "the factor " + text(factor) + " is not a load from shared memory");
-    }
+    if (!load || load->name != shared_) refuse_tile(nest.name, "the factor " + text(factor) + " is not a load from shared memory");
     const auto format = operand_format(load->type);
-    if (!format) {
+    if (!format)
         refuse_tile(nest.name, "the factor " + text(factor) +
                                    " is no number that tensor cores take: the rule is " + names_of_operand_formats());
-    }
     return {affine_index(nest, load->index), *format, 0};
 }
 
@@ -290,9 +253,8 @@ Stmt TileArithmetic::promote(const Nest &nest, const WarpTile &tile, const WarpT
     check_same_tile(nest, tile, WarpTile::read(nest, nest.store->index));
     check_same_tile(nest, partial, WarpTile::read(nest, load->index));
     if (tile.rows != partial.rows || tile.columns != partial.columns || tile.groups != partial.groups ||
-        tile.repeats != partial.repeats) {
+        tile.repeats != partial.repeats)
         refuse_tile(nest.name, "the two tiles differ in size");
-    }
     PlaceholderCall call = tile_call("promote", tile);
     call.fields["from"] = partial.id;
     return placeholder(call);

@@ -20,9 +20,7 @@ class LoadsOfTiles : public IRVisitor {
     void visit(const Load *load) override {
         const bool known =
             std::any_of(found.begin(), found.end(), [&](const Load *f) { return equal(f, load); });
-        if (tiles_.count(load->name) && !known) {
-            found.push_back(load);
-        }
+        if (tiles_.count(load->name) && !known) found.push_back(load);
         IRVisitor::visit(load);
     }
     const WarpTiles &tiles_;
@@ -56,28 +54,20 @@ Expr with_loads_replaced(const Expr &e, const std::string &array, const Expr &re
 }
 
 Expr as_float(const Expr &value) {
-    if (value.type() == Float(32)) {
-        return value;
-    }
-    if (const Cast *conversion = value.as<Cast>(); conversion && conversion->value.type() == Float(32)) {
-        return conversion->value;
-    }
+    if (value.type() == Float(32)) return value;
+    if (const Cast *conversion = value.as<Cast>(); conversion && conversion->value.type() == Float(32)) return conversion->value;
     if (const Call *choice = value.as<Call>();
-        choice && choice->is_intrinsic(Call::if_then_else) && choice->args.size() == 3) {
+        choice && choice->is_intrinsic(Call::if_then_else) && choice->args.size() == 3)
         return Call::make(Float(32), Call::if_then_else,
                           {choice->args[0], as_float(choice->args[1]), as_float(choice->args[2])},
                           Call::PureIntrinsic);
-    }
-    if (const Select *choice = value.as<Select>()) {
+    if (const Select *choice = value.as<Select>())
         return Select::make(choice->condition, as_float(choice->true_value), as_float(choice->false_value));
-    }
     return cast<float>(value);
 }
 
 Expr as_signed_comparison(const Expr &condition) {
-    if (const And *both = condition.as<And>()) {
-        return as_signed_comparison(both->a) && as_signed_comparison(both->b);
-    }
+    if (const And *both = condition.as<And>()) return as_signed_comparison(both->a) && as_signed_comparison(both->b);
     const LT *less = condition.as<LT>();
     const Cast *cast = less ? less->a.as<Cast>() : nullptr;
     const auto limit = less ? as_const_uint(less->b) : std::nullopt;
@@ -94,9 +84,8 @@ std::vector<Expr> parts_of(const std::vector<Expr> &conditions) {
         if (const And *both = condition.as<And>()) {
             left.push_back(both->a), left.push_back(both->b);
         } else if (const Let *let = condition.as<Let>()) {
-            for (const Expr &part : parts_of({let->body})) {
+            for (const Expr &part : parts_of({let->body}))
                 parts.push_back(expr_uses_var(part, let->name) ? Let::make(let->name, let->value, part) : part);
-            }
         } else {
             parts.push_back(condition);
         }

@@ -23,10 +23,9 @@ int pitch_of_positions(int line) { return line + 12; }
 
 void TileStore::find_accumulator() {
     const std::vector<const Load *> loads = loads_of_tiles(value_, tiles_);
-    if (loads.size() != 1 || !tiles_.at(loads[0]->name).known()) {
+    if (loads.size() != 1 || !tiles_.at(loads[0]->name).known())
         refuse_tile(nest_.name,
                     "a store out of a warp tile reads one element of one accumulator, not " + text(value_));
-    }
     accumulator_ = loads[0]->name;
     tile_ = &tiles_.at(accumulator_);
     interleaved_ = nest_.find("mma_m_tile") ? tile_->rows / rows_of_instruction : 1;
@@ -40,18 +39,16 @@ void TileStore::check_covers(const Load *load) {
     const auto covers = [&](const std::string &role, int stride) {
         return !nest_.find(role) || constant_stride(nest_, from, role, "the accumulator") == stride;
     };
-    if (interleaved_ > 2) {
+    if (interleaved_ > 2)
         refuse_tile(nest_.name, "mma_m_tile runs over " + std::to_string(tile_->rows) +
                                     " rows of a tile; the rule is 128");
-    }
     const int rows = tile_->rows / interleaved_;
     middle_rows_ = inner_extent(from, "mma_m_outermost", tile_->row_stride, rows);
     inner_rows_ = inner_extent(from, "mma_m_outer", tile_->row_stride, middle_rows_);
-    if (middle_rows_ < rows && middle_rows_ % inner_rows_ != 0) {
+    if (middle_rows_ < rows && middle_rows_ % inner_rows_ != 0)
         refuse_tile(nest_.name, "mma_m_outer steps over " + std::to_string(inner_rows_) +
                                     " rows; the rule is a divisor of mma_m_outermost's " +
                                     std::to_string(middle_rows_));
-    }
     stored_rows_ = rows / middle_rows_ * (middle_rows_ / inner_rows_ * inner_rows_);
     splits_columns_ = tile_->repeats == 1 && tile_->groups == 1 && nest_.find("mma_n_outer");
     inner_columns_ = splits_columns_ ? inner_extent(from, "mma_n_outer", tile_->column_stride, tile_->columns)
@@ -60,23 +57,19 @@ void TileStore::check_covers(const Load *load) {
         !covers("mma_n_group", tile_->group_stride) ||
         !(splits_columns_ || covers("mma_n_outer", tile_->repeat_stride)) ||
         !covers("mma_m_tile", rows_of_instruction * tile_->row_stride) ||
-        !are_equal(from.base, tile_->base)) {
+        !are_equal(from.base, tile_->base))
         refuse_tile(nest_.name, "the store does not run over the tile as the accumulator is laid out");
-    }
 }
 
 /// How many rows or columns one step of the loop over their slower part covers: all of them without such a
 /// loop.
 int TileStore::inner_extent(const Affine &from, const std::string &role, int element_stride, int all) const {
-    if (!nest_.find(role)) {
-        return all;
-    }
+    if (!nest_.find(role)) return all;
     const int stride = constant_stride(nest_, from, role, "the accumulator");
     const int inner = element_stride == 0 ? 0 : stride / element_stride;
-    if (inner <= 0 || inner * element_stride != stride) {
+    if (inner <= 0 || inner * element_stride != stride)
         refuse_tile(nest_.name, role + " steps over " + std::to_string(stride) +
                                     " accumulators; the rule is whole rows or columns");
-    }
     return inner;
 }
 
@@ -84,9 +77,7 @@ int TileStore::inner_extent(const Affine &from, const std::string &role, int ele
 /// than that, which must not be stored.
 void TileStore::add_loops_of_one_step() {
     for (const char *role : {"mma_m", "mma_n", "mma_n_group", "mma_n_outer"}) {
-        if (!nest_.find(role) && full_extent(role) > 1) {
-            nest_.loops.push_back({role, nest_.name + "." + role, 1});
-        }
+        if (!nest_.find(role) && full_extent(role) > 1) nest_.loops.push_back({role, nest_.name + "." + role, 1});
     }
 }
 
@@ -117,9 +108,7 @@ void TileStore::find_neighbours() {
 
 bool TileStore::neighbours_along(const std::string &role) const {
     const TileLoop *loop = nest_.find(role);
-    if (!loop) {
-        return false;
-    }
+    if (!loop) return false;
     const Expr next = substitute(loop->name, Variable::make(Int(32), loop->name) + 1, index_);
     return is_const_one(simplify(next - index_));
 }
@@ -142,9 +131,7 @@ std::map<std::string, Expr> TileStore::coordinates(const Expr &row, const Expr &
                         : loop.role == "mma_m_outermost" ? row / middle_rows_
                         : loop.role == "mma_m_outer" ? row_of_middle / inner_rows_
                                                      : row_of_middle % inner_rows_;
-        if (loop.role == "mma_n" && tile_->groups == 1 && !splits_columns_) {
-            at[loop.name] = column;
-        }
+        if (loop.role == "mma_n" && tile_->groups == 1 && !splits_columns_) at[loop.name] = column;
     }
     return at;
 }

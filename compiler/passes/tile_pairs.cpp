@@ -15,9 +15,7 @@ using namespace Halide::Internal;
 Stmt TileStore::in_pairs(const Expr &value, bool unrolled) const {
     const Expr whole = unrolled ? is_whole() : const_false();
     const Stmt with_guards = is_const_one(whole) ? Evaluate::make(0) : turns({value, unrolled, false});
-    if (is_const_zero(whole)) {
-        return with_guards;
-    }
+    if (is_const_zero(whole)) return with_guards;
     const Stmt without = turns({value, unrolled, true});
     return is_const_one(whole) ? without : IfThenElse::make(whole, without, with_guards);
 }
@@ -25,9 +23,7 @@ Stmt TileStore::in_pairs(const Expr &value, bool unrolled) const {
 /// A condition that is enough for every element's conditions to hold.
 Expr TileStore::is_whole() const {
     Scope<Interval> everywhere;
-    for (const TileLoop &loop : nest_.loops) {
-        everywhere.push(loop.name, Interval(0, full_extent(loop.role) - 1));
-    }
+    for (const TileLoop &loop : nest_.loops) everywhere.push(loop.name, Interval(0, full_extent(loop.role) - 1));
     Expr whole = const_true();
     for (const Expr &condition : conditions_) {
         const Interval bounds = bounds_of_expr_in_scope(condition, everywhere);
@@ -40,9 +36,7 @@ Stmt TileStore::turns(const Version &version) const {
     std::vector<Stmt> all;
     for (int row_tile = 0; row_tile < tile_->rows / interleaved_ / rows_of_instruction; row_tile++) {
         for (int repeat = 0; repeat < tile_->repeats; repeat++) {
-            for (int half = 0; half < 2; half++) {
-                all.push_back(turn(version, row_tile, repeat, half));
-            }
+            for (int half = 0; half < 2; half++) all.push_back(turn(version, row_tile, repeat, half));
         }
     }
     return Block::make(all);
@@ -78,15 +72,11 @@ Stmt TileStore::turn(const Version &version, int row_tile, int repeat, int half)
     };
     const auto whole_line = [&](const Expr &line) {
         std::vector<Stmt> stores;
-        for (int step = 0; step < steps; step++) {
-            stores.push_back(store(line, step));
-        }
+        for (int step = 0; step < steps; step++) stores.push_back(store(line, step));
         return Block::make(stores);
     };
     if (version.unrolled) {
-        for (int i = 0; i < lines(); i++) {
-            all.push_back(whole_line(i));
-        }
+        for (int i = 0; i < lines(); i++) all.push_back(whole_line(i));
     } else {
         const std::string name = nest_.name + ".line";
         all.push_back(For::make(name, 0, lines(), ForType::Serial, Partition::Never, DeviceAPI::None,
@@ -101,12 +91,8 @@ int TileStore::places() const { return column_sets_ > 1 ? column_sets_ * inner_c
 /// Rows, or pairs of them, that lie side by side in the output, as far as a turn has them: neighbouring lanes take
 /// them before they go to the next column.
 int TileStore::units_side_by_side() const {
-    if (!along_rows_) {
-        return 1;
-    }
-    if (!adjacent_) {
-        return rows_per_turn;
-    }
+    if (!along_rows_) return 1;
+    if (!adjacent_) return rows_per_turn;
     return rows_per_turn % inner_rows_ == 0 ? inner_rows_ / 2 : rows_per_turn / 2;
 }
 
@@ -144,17 +130,13 @@ TileStore::Element TileStore::element(const Version &version, const Expr &row, c
     const auto at = coordinates(row, place, repeat);
     Expr guard = stored_rows_ * interleaved_ == tile_->rows ? const_true() : row < stored_rows_;
     if (!version.whole) {
-        for (const Expr &condition : conditions_) {
-            guard = guard && substitute(at, condition);
-        }
+        for (const Expr &condition : conditions_) guard = guard && substitute(at, condition);
     }
     return {simplify(guard), value_at(version, at, load_of_copy(copy)), simplify(substitute(at, index_))};
 }
 
 Stmt TileStore::stores_of_pair(const Element &first, const Element &second) const {
-    if (!adjacent_) {
-        return Block::make(store_single(first), store_single(second));
-    }
+    if (!adjacent_) return Block::make(store_single(first), store_single(second));
     const Stmt both = placeholder({"store_pair", format_fields()}, {target_of(first.index), first.value, second.value});
     const Expr inside = simplify(first.guard && second.guard);
     return is_const_one(inside) ? both

@@ -52,16 +52,14 @@ void TileStore::check_rows() const {
     const int rows = rows_of_warp();
     if (!plain || (along_rows_ && !alternate) || !adjacent_ || column_sets_ > 0 ||
         (rows != lanes_of_warp && rows != lanes_of_warp / 2) ||
-        (lanes_of_warp % pieces != 0 && pieces_together(pieces) < 4)) {
+        (lanes_of_warp % pieces != 0 && pieces_together(pieces) < 4))
         refuse_tile(
             nest_.name,
             "row stores are of tiles of 64 or 128 rows, whose columns are neighbours in the output, at "
             "least 16 bytes of them, or alternate with 2, 4 or 8 rows, and fill 16, 32 or a multiple of 64 bytes");
-    }
-    if (further_tiles_ && pieces > lanes_of_warp) {
+    if (further_tiles_ && pieces > lanes_of_warp)
         refuse_tile(nest_.name, "while a block's further tiles are on their way, row stores are of at most 32 times 16 bytes, "
                                 "not " + std::to_string(pieces));
-    }
 }
 
 int TileStore::pitch_of_rows() const { return line() + columns_behind_row; }
@@ -122,10 +120,9 @@ Expr TileStore::is_inside(int values, const std::vector<Expr> &conditions) const
     for (const Expr &condition : parts_of(conditions)) {
         const bool whole = leaves_none_out(condition, "mma_n", rows_of_line()) &&
                            (rows_of_line() == 1 || leaves_none_out(condition, "mma_m", 1));
-        if (!whole) {
+        if (!whole)
             refuse_tile(nest_.name, "a row store cannot leave out columns by the condition " +
                                         text(condition).substr(0, 300));
-        }
         inside = inside && simplify(substitute(first, condition));
     }
     return inside;
@@ -141,10 +138,9 @@ bool TileStore::moves_sums(const Version &version) const {
 Expr TileStore::index_of_piece(int values) const {
     const Expr index = simplify(substitute(first_of_piece(values), index_));
     const ModulusRemainder known = modulus_remainder(with_known_strides(index, nest_.store, values));
-    if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row) {
+    if (known.modulus % values != 0 || known.remainder % values != 0 || nest_.store->param.host_alignment() < bytes_of_row)
         refuse_tile(nest_.name, "a row store to " + text(index).substr(0, 300) + " of " + nest_.store->name +
                                     "; the rule is 16 aligned bytes");
-    }
     return index;
 }
 
@@ -175,65 +171,66 @@ class TileStore::Rows {
     Stmt with_first_line(const Expr &line, const std::vector<Stmt> &statements) const {
         return substitute(tile_.nest_.name + ".first_row", line, Block::make(statements));
     }
-    Expr scratch(const Expr &row) const {
-        const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
-        return ((warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * rows_ + row) * pitch_;
-    }
+    Expr scratch(const Expr &row) const { return tile_.place_of_row(row, rows_, pitch_); }
 
     /// Finds what depends on rows, and on pieces of columns, and makes the store of one piece of a row.
     void take_apart(const Version &version) {
-        const Expr line = integer(row_name), piece = integer(piece_name);
-        // A let would hide what its variable depends on; with plain rows few are left.
-        const auto parts_of_whole = [&](const Expr &e) {
-            return parts_.mutate(rows_of_line_ > 1 ? simplify(substitute_in_all_lets(e)) : e);
-        };
         Expr inside =
             parts_of_whole(tile_.is_inside(values_, version.whole ? tile_.conditions_left_ : tile_.conditions_));
-        if (tile_.cluster_) inside = inside && line >= tile_.first_own() && line < tile_.end_of_own();
+        if (tile_.cluster_) inside = inside && line() >= tile_.first_own() && line() < tile_.end_of_own();
         const Expr index = parts_of_whole(tile_.index_of_piece(values_));
-        const bool is_float = tile_.format_ == OperandFormat::float32;
-        const Expr target = Load::make(is_float ? Float(32) : Float(16), tile_.nest_.store->name, index, Buffer<>(),
-                                       tile_.nest_.store->param, const_true(), ModulusRemainder());
-        std::vector<Expr> arguments{target, select(inside, 1, 0)};
-        const auto copy = [&](int row) { return scratch((line - first_line()) * rows_of_line_ + row); };
-        for (int i = 0; moves_ && i < 4; i++) arguments.push_back(moved_word(copy, piece, i));
-        for (int i = 0; !moves_ && i < values_; i++) {
-            const int row = i % rows_of_line_, column = i / rows_of_line_, columns = values_ / rows_of_line_;
-            const auto at = tile_.element_of_piece(values_, row, column);
-            const Expr sum = Variable::make(Float(32), sum_name);
-            const Expr value = parts_of_whole(simplify(tile_.value_at(version, at, sum)));
-            // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
-            const Expr half = swapped_ ? (column / 4 + piece / 4) % 2 : Expr(column / 4);
-            arguments.push_back(
-                substitute(sum_name, tile_.load_of_copy(copy(row) + piece * columns + half * 4 + column % 4), value));
-        }
+        std::vector<Expr> arguments{tile_.target_of(index), select(inside, 1, 0)};
+        for (int i = 0; moves_ && i < 4; i++) arguments.push_back(moved_word(i));
+        for (int i = 0; !moves_ && i < values_; i++) arguments.push_back(value(version, i));
+        const auto format = static_cast<int>(moves_ ? OperandFormat::float32 : tile_.format_);
+        store_ = placeholder({"row_store", {{format_field, format}}}, arguments);
+        take_numbers_of_rows();
+    }
+
+    static Expr line() { return integer(row_name); }
+    static Expr piece() { return integer(piece_name); }
+    /// Where the first element is that shared memory has of a row.
+    Expr copy_of_row(int row) const { return scratch((line() - first_line()) * rows_of_line_ + row); }
+
+    /// A let would hide what its variable depends on; with plain rows few are left.
+    Expr parts_of_whole(const Expr &e) {
+        return parts_.mutate(rows_of_line_ > 1 ? simplify(substitute_in_all_lets(e)) : e);
+    }
+
+    /// One of the elements that are stored together.
+    Expr value(const Version &version, int i) {
+        const int row = i % rows_of_line_, column = i / rows_of_line_, columns = values_ / rows_of_line_;
+        const Expr sum = Variable::make(Float(32), sum_name);
+        const Expr value = parts_of_whole(simplify(tile_.value_at(version, tile_.element_of_piece(values_, row, column), sum)));
+        // Eight lanes read together: 16 of each's 32 bytes, so that they meet all banks once.
+        const Expr half = swapped_ ? (column / 4 + piece() / 4) % 2 : Expr(column / 4);
+        return substitute(sum_name, tile_.load_of_copy(copy_of_row(row) + piece() * columns + half * 4 + column % 4), value);
+    }
+
+    /// The store finds the numbers of its row where they were left.
+    void take_numbers_of_rows() {
         const auto numbers = static_cast<int>(parts_.of_rows.size());
-        if (numbers > columns_behind_row) {
+        if (numbers > columns_behind_row)
             refuse_tile(tile_.nest_.name, "a row store takes " + std::to_string(numbers) +
                                               " numbers from a row alone; the rule is at most " +
                                               std::to_string(columns_behind_row));
-        }
-        while (tile_.further_tiles_ && turns_with_places_ > 1 && columns_behind_row / turns_with_places_ < numbers) {
+        while (tile_.further_tiles_ && turns_with_places_ > 1 && columns_behind_row / turns_with_places_ < numbers)
             turns_with_places_ /= 2;
-        }
-        const auto format = static_cast<int>(moves_ ? OperandFormat::float32 : tile_.format_);
-        store_ = placeholder({"row_store", {{format_field, format}}}, arguments);
         for (int i = 0; i < numbers; i++) {
             const auto &[name, value] = parts_.of_rows[i];
-            const Expr left = tile_.load_of_copy(place_of(tile_.further_tiles_ ? line : line - first_line(), i));
-            store_ = LetStmt::make(name, value.type() == Float(32) ? left : reinterpret(value.type(), left), store_);
+            const Expr place = place_of(tile_.further_tiles_ ? line() : line() - first_line(), i);
+            store_ = LetStmt::make(name, tile_.number_at(place, value.type()), store_);
         }
     }
 
     /// Two elements that are stored side by side, of sums that were converted: of one row, or of two that alternate.
-    template <class CopyOfRow>
-    Expr moved_word(const CopyOfRow &copy, const Expr &piece, int word) const {
-        if (rows_of_line_ == 1) return tile_.load_of_copy(copy(0) + piece * 4 + word);
+    Expr moved_word(int word) const {
+        if (rows_of_line_ == 1) return tile_.load_of_copy(copy_of_row(0) + piece() * 4 + word);
         const int columns = values_ / rows_of_line_, column = 2 * word / rows_of_line_;
         const auto half = [&](int row) {
-            const Expr two = columns > 1 ? tile_.load_of_copy(copy(row) + piece * (columns / 2) + column / 2)
-                                         : tile_.load_of_copy(copy(row) + piece / 2);
-            const Expr bits = reinterpret(UInt(32), two), shift = columns > 1 ? Expr(column % 2) : piece % 2;
+            const Expr place = columns > 1 ? piece() * (columns / 2) + column / 2 : piece() / 2;
+            const Expr bits = reinterpret(UInt(32), tile_.load_of_copy(copy_of_row(row) + place));
+            const Expr shift = columns > 1 ? Expr(column % 2) : piece() % 2;
             return (bits >> cast(UInt(32), shift * 16)) & Expr(0xffffu);
         };
         const int row = 2 * word % rows_of_line_;
@@ -255,9 +252,7 @@ class TileStore::Rows {
             const Expr value = substitute(row_name, first_line() + lane, parts_.of_rows[i].second);
             const Expr place =
                 simplify(place_of(tile_.further_tiles_ ? first_line() + lane : lane, static_cast<int>(i)));
-            const Stmt store =
-                Store::make(tile_.shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value), place,
-                            Parameter(), const_true(), ModulusRemainder());
+            const Stmt store = tile_.left_at(place, value);
             all.push_back(lines == lanes_of_warp ? store : IfThenElse::make(lane < lines, store));
         }
     }
@@ -289,9 +284,8 @@ class TileStore::Rows {
 
     /// A lane's piece, from the first of those that lanes have together.
     Stmt of_pieces(int first, Stmt statement) const {
-        for (auto part = parts_.of_pieces.rbegin(); part != parts_.of_pieces.rend(); ++part) {
+        for (auto part = parts_.of_pieces.rbegin(); part != parts_.of_pieces.rend(); ++part)
             statement = LetStmt::make(part->first, part->second, statement);
-        }
         return LetStmt::make(piece_name, integer(".thread_id_x") % pieces_at_once_ + first, statement);
     }
 
@@ -323,9 +317,7 @@ class TileStore::Rows {
         if (!unrolled_) {
             const std::string name = tile_.nest_.name + ".turn";
             Stmt one = turned(turns - 1);
-            for (int turn = turns - 2; turn >= 0; turn--) {
-                one = IfThenElse::make(integer(name) == turn, turned(turn), one);
-            }
+            for (int turn = turns - 2; turn >= 0; turn--) one = IfThenElse::make(integer(name) == turn, turned(turn), one);
             return of_all_turns(For::make(name, 0, turns, ForType::Serial, Partition::Never, DeviceAPI::None,
                                           a_turn(integer(name), one, lines_of_turn_)));
         }

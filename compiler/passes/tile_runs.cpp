@@ -30,11 +30,10 @@ constexpr int slots_at_once = 4;
 void TileStore::check_runs() const {
     const bool plain = interleaved_ == 1 && tile_->groups == 1 && tile_->repeats == 1 && !splits_columns_ &&
                        middle_rows_ == tile_->rows && stored_rows_ == tile_->rows;
-    if (!plain || rows_per_turn % rows_of_line() != 0 || !fills_lanes(1) || pitch_ < tile_->columns + numbers_behind_row) {
+    if (!plain || rows_per_turn % rows_of_line() != 0 || !fills_lanes(1) || pitch_ < tile_->columns + numbers_behind_row)
         refuse_tile(nest_.name, "runs are stored of tiles whose columns are one run, a multiple of " +
                                     std::to_string(lanes_of_warp) + ", with " + std::to_string(numbers_behind_row) +
                                     " places behind it, and of 1, 2, 4 or 8 neighbouring rows");
-    }
 }
 
 /// Whether all lanes have as many of a line's elements, so many at once.
@@ -79,9 +78,8 @@ class TileStore::Runs {
     }
     /// `row` is one of a turn's.
     Expr scratch(const Expr &row) const {
-        const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
-        const Expr first = (warpgroup * warps_of_warpgroup + integer(".thread_id_y")) * tile_.rows_at_a_time();
-        return ((tile_.cluster_ ? first + integer(turn_name()) * rows_per_turn : first) + row) * tile_.pitch_;
+        const Expr of_warp = tile_.cluster_ ? integer(turn_name()) * rows_per_turn + row : row;
+        return tile_.place_of_row(of_warp, tile_.rows_at_a_time(), tile_.pitch_);
     }
 
     Expr place_of_number(const Expr &line, int number) const {
@@ -155,9 +153,7 @@ class TileStore::Runs {
         std::vector<Stmt> all;
         for (std::size_t i = 0; i < kept_numbers(); i++) {
             const Expr value = substitute(row_name, lane, parts_.of_rows[i].second);
-            all.push_back(Store::make(tile_.shared_, value.type() == Float(32) ? value : reinterpret(Float(32), value),
-                                      place_of_number(lane, static_cast<int>(i)), Parameter(), const_true(),
-                                      ModulusRemainder()));
+            all.push_back(tile_.left_at(place_of_number(lane, static_cast<int>(i)), value));
         }
         return all.empty() ? Evaluate::make(0) : IfThenElse::make(lane < lines_, Block::make(all));
     }
@@ -216,11 +212,9 @@ class TileStore::Runs {
         Stmt stores = substitute(row_name, line, Block::make(all));
         for (std::size_t i = 0; i < parts_.of_rows.size(); i++) {
             const auto &[name, value] = parts_.of_rows[i];
-            Expr number = substitute(row_name, line, value);
-            if (i < kept_numbers()) {
-                number = tile_.load_of_copy(place_of_number(line, static_cast<int>(i)));
-                if (value.type() != Float(32)) number = reinterpret(value.type(), number);
-            }
+            const bool is_kept = i < kept_numbers();
+            const Expr number = is_kept ? tile_.number_at(place_of_number(line, static_cast<int>(i)), value.type())
+                                        : substitute(row_name, line, value);
             stores = LetStmt::make(name, number, stores);
         }
         return stores;

@@ -17,27 +17,20 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards),
       by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles),
       runs_(options.runs), cluster_(cluster) {
-    if (cluster_ && (!(by_rows_ || in_runs_) || further_tiles_)) {
+    if (cluster_ && (!(by_rows_ || in_runs_) || further_tiles_))
         refuse_tile(nest.name, "blocks of a cluster add tiles that are stored by rows or in runs, one tile each");
-    }
     const auto format = operand_format(nest.store->value.type());
-    if (!format) {
+    if (!format)
         refuse_tile(nest.name, "a tile is stored as " + names_of_operand_formats() + ", not as " + text(nest.store->value));
-    }
     format_ = *format;
     value_ = as_float(value_);
-    if (nest.store->name == shared_) {
-        refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
-    }
+    if (nest.store->name == shared_) refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
     find_accumulator();
-    for (Expr &condition : conditions_) {
-        condition = as_signed_comparison(condition);
-    }
+    for (Expr &condition : conditions_) condition = as_signed_comparison(condition);
     add_loops_of_one_step();
     for (const TileLoop &loop : nest_.loops) {
-        if (!can_prove(loop.extent >= full_extent(loop.role))) {
+        if (!can_prove(loop.extent >= full_extent(loop.role)))
             conditions_.push_back(Variable::make(Int(32), loop.name) < loop.extent);
-        }
     }
     find_neighbours();
     if (by_rows_) {
@@ -45,9 +38,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
         pitch_ = pitch_of_rows();
         if (further_tiles_) take_spared_conditions();
     }
-    if (in_runs_) {
-        check_runs();
-    }
+    if (in_runs_) check_runs();
 }
 
 int TileStore::scratch_floats() const {
@@ -73,15 +64,10 @@ Stmt TileStore::versions(const Expr &value, int to_unroll) const {
         return IfThenElse::make(choice->args[0], versions(choice->args[1], to_unroll),
                                 versions(choice->args[2], then_to_unroll));
     }
-    if (by_rows_ && spared_if_.defined()) {
+    if (by_rows_ && spared_if_.defined())
         return IfThenElse::make(spared_if_, rows({value, unrolled, true}), rows({value, false, false}));
-    }
-    if (by_rows_) {
-        return rows({value, unrolled, false});
-    }
-    if (in_runs_) {
-        return runs({value, unrolled, false});
-    }
+    if (by_rows_) return rows({value, unrolled, false});
+    if (in_runs_) return runs({value, unrolled, false});
     return in_pairs(value, unrolled);
 }
 
@@ -98,6 +84,21 @@ Expr TileStore::value_at(const Version &version, const std::map<std::string, Exp
 
 Expr TileStore::load_of_copy(const Expr &copy) const {
     return Load::make(Float(32), shared_, simplify(copy), Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+}
+
+Expr TileStore::place_of_row(const Expr &row, int rows, int pitch) const {
+    const Expr warpgroup = warpgroups_ > 1 ? Variable::make(Int(32), ".thread_id_z") : Expr(0);
+    return ((warpgroup * warps_of_warpgroup + Variable::make(Int(32), ".thread_id_y")) * rows + row) * pitch;
+}
+
+Stmt TileStore::left_at(const Expr &place, const Expr &number) const {
+    return Store::make(shared_, number.type() == Float(32) ? number : reinterpret(Float(32), number), place, Parameter(),
+                       const_true(), ModulusRemainder());
+}
+
+Expr TileStore::number_at(const Expr &place, Type type) const {
+    const Expr number = load_of_copy(place);
+    return type == Float(32) ? number : reinterpret(type, number);
 }
 
 }  // namespace conv_transpose

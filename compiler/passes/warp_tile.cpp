@@ -61,22 +61,16 @@ Expr at_lane_zero(const Expr &e) {
 
 const TileLoop *Nest::find(const std::string &role) const {
     for (const TileLoop &loop : loops) {
-        if (loop.role == role) {
-            return &loop;
-        }
+        if (loop.role == role) return &loop;
     }
     return nullptr;
 }
 
 int Nest::constant_extent(const std::string &role) const {
     const TileLoop *loop = find(role);
-    if (!loop) {
-        return 1;
-    }
+    if (!loop) return 1;
     const auto extent = as_const_int(simplify(loop->extent));
-    if (!extent) {
-        refuse_tile(loop->name, "its extent " + text(loop->extent) + " is not a constant");
-    }
+    if (!extent) refuse_tile(loop->name, "its extent " + text(loop->extent) + " is not a constant");
     return static_cast<int>(*extent);
 }
 
@@ -88,13 +82,10 @@ Nest Nest::read(const For *outermost, const NamedExprs &lets) {
         if (const For *loop = at.as<For>()) {
             const std::string role = last_name(loop->name);
             if (!starts_with(role, "mma_") || loop->for_type != ForType::Serial ||
-                !is_const_zero(loop->min)) {
+                !is_const_zero(loop->min))
                 refuse_tile(loop->name,
                             "inside a warp tile there may only be serial mma_ loops that begin at 0");
-            }
-            if (nest.find(role)) {
-                refuse_tile(loop->name, "a second loop of this name in one nest");
-            }
+            if (nest.find(role)) refuse_tile(loop->name, "a second loop of this name in one nest");
             nest.loops.push_back({role, loop->name, at_lane_zero(resolve(loop->extent, nest.lets))});
             at = loop->body;
         } else if (const LetStmt *let = at.as<LetStmt>()) {
@@ -125,9 +116,8 @@ Affine affine_index(const Nest &nest, const Expr &index) {
     Scope<Interval> bounds;
     for (const TileLoop &loop : nest.loops) {
         zero[loop.name] = 0;
-        if (const Expr most = find_constant_bound(loop.extent, Direction::Upper); most.defined()) {
+        if (const Expr most = find_constant_bound(loop.extent, Direction::Upper); most.defined())
             bounds.push(loop.name, Interval(0, simplify(most - 1)));
-        }
     }
     const Expr e = simplify(at_lane_zero(resolve(index, nest.lets)), true, bounds);
     Affine result;
@@ -140,19 +130,17 @@ Affine affine_index(const Nest &nest, const Expr &index) {
         result.strides[loop.role] = stride;
         rebuilt = rebuilt + Variable::make(Int(32), loop.name) * stride;
     }
-    if (!are_equal(e, rebuilt)) {
+    if (!are_equal(e, rebuilt))
         refuse_tile(nest.name, "the index " + text(simplify(e)) + " is not affine in the loops of the tile");
-    }
     return result;
 }
 
 int constant_stride(const Nest &nest, const Affine &index, const std::string &role, const std::string &what) {
     const Expr stride = index.stride(role);
     const auto value = as_const_int(stride);
-    if (!value) {
+    if (!value)
         refuse_tile(nest.name,
                     "the stride of " + what + " along " + role + " is " + text(stride) + ", not a constant");
-    }
     return static_cast<int>(*value);
 }
 
@@ -172,9 +160,8 @@ WarpTile WarpTile::read(const Nest &nest, const Expr &index) {
     tile.group_stride = stride("mma_n_group");
     tile.repeat_stride = stride("mma_n_outer");
     tile.base = place.base;
-    if (nest.find("mma_m_group") && stride("mma_m_group") != run * tile.row_stride) {
+    if (nest.find("mma_m_group") && stride("mma_m_group") != run * tile.row_stride)
         refuse_tile(nest.name, "the rows of mma_m_group do not follow each other");
-    }
     return tile;
 }
 

@@ -8,13 +8,10 @@ namespace conv_transpose {
 
 Architecture::Architecture(std::string_view name) : name_(name) {
     std::size_t end = 3;
-    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end]))) {
-        number_ = number_ * 10 + (name[end++] - '0');
-    }
-    if (!name.starts_with("sm_") || end == 3 || name.size() - end > 1) {
+    while (end < name.size() && std::isdigit(static_cast<unsigned char>(name[end]))) number_ = number_ * 10 + (name[end++] - '0');
+    if (!name.starts_with("sm_") || end == 3 || name.size() - end > 1)
         throw PtxExpansionError("architecture is '" + name_ +
                                 "'; the rule is a name such as sm_80 or sm_90a");
-    }
 }
 
 Architecture Architecture::best_for(const std::string &ptx) const {

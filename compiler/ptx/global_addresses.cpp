@@ -20,9 +20,7 @@ int address_argument(const std::string &kind) {
 /// The registers that a load from global memory fills, each with its distance in bytes.
 std::vector<std::pair<std::string, int>> loaded_registers(const std::string &line) {
     const std::size_t load = line.find("ld.global");
-    if (load == std::string::npos) {
-        return {};
-    }
+    if (load == std::string::npos) return {};
     const std::size_t first = line.find('%', load), open = line.find('[', load);
     const std::size_t type = line.find_first_of(" \t{", load) - 2;
     const int bytes = std::isdigit(static_cast<unsigned char>(line[type])) ? std::stoi(line.substr(type)) / 8 : 1;
@@ -31,9 +29,7 @@ std::vector<std::pair<std::string, int>> loaded_registers(const std::string &lin
     for (std::string name; std::getline(registers, name, ',');) {
         name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return c == ' ' || c == '}'; }),
                    name.end());
-        if (!name.empty()) {
-            result.emplace_back(name, bytes * static_cast<int>(result.size()));
-        }
+        if (!name.empty()) result.emplace_back(name, bytes * static_cast<int>(result.size()));
     }
     return result;
 }
@@ -46,9 +42,7 @@ struct Copy {
 std::optional<Copy> copy_of_register(const std::string &line) {
     static const std::regex copy(R"(^\s*mov\.[bf](?:16|32)\s+(%\w+), (%\w+);)");
     std::smatch found;
-    if (!contains(line, "mov.") || !std::regex_search(line, found, copy)) {
-        return std::nullopt;
-    }
+    if (!contains(line, "mov.") || !std::regex_search(line, found, copy)) return std::nullopt;
     return Copy{found[1], found[2]};
 }
 
@@ -58,36 +52,26 @@ GlobalAddresses::GlobalAddresses(const std::vector<std::string> &lines) {
     for (std::size_t i = 0; i < lines.size(); i++) {
         const auto site = read_call(lines, i);
         const int argument = site ? address_argument(site->call.kind) : -1;
-        if (argument >= 0) {
-            kept_.emplace(site->arguments.at(argument), -1);
-        }
+        if (argument >= 0) kept_.emplace(site->arguments.at(argument), -1);
     }
     std::vector<Copy> copies;
     for (const std::string &line : lines) {
-        if (const auto copy = copy_of_register(line)) {
-            copies.push_back(*copy);
-        }
+        if (const auto copy = copy_of_register(line)) copies.push_back(*copy);
     }
     for (std::size_t before = 0; before != kept_.size();) {  // copies of copies
         before = kept_.size();
         for (const Copy &copy : copies) {
-            if (kept_.contains(copy.to)) {
-                kept_.emplace(copy.from, -1);
-            }
+            if (kept_.contains(copy.to)) kept_.emplace(copy.from, -1);
         }
     }
     // In the text a load may come after the call, though it runs before: number them first.
     for (const std::string &line : lines) {
         for (const auto &[name, distance] : loaded_registers(line)) {
-            if (const auto wanted = kept_.find(name); wanted != kept_.end()) {
-                wanted->second = count_++;
-            }
+            if (const auto wanted = kept_.find(name); wanted != kept_.end()) wanted->second = count_++;
         }
     }
     for (const Copy &copy : copies) {
-        if (const auto wanted = kept_.find(copy.to); wanted != kept_.end() && wanted->second < 0) {
-            wanted->second = count_++;
-        }
+        if (const auto wanted = kept_.find(copy.to); wanted != kept_.end() && wanted->second < 0) wanted->second = count_++;
     }
 }
 
@@ -98,9 +82,7 @@ void GlobalAddresses::keep(const std::string &line, PtxWriter &out) const {
     }
     for (const auto &[name, distance] : loaded_registers(line)) {
         const auto wanted = kept_.find(name);
-        if (wanted == kept_.end()) {
-            continue;
-        }
+        if (wanted == kept_.end()) continue;
         const std::size_t open = line.find('['), close = line.find(']', open);
         std::string base = line.substr(open + 1, close - open - 1), offset = "0";
         if (const std::size_t plus = base.find('+'); plus != std::string::npos) {
@@ -118,9 +100,7 @@ std::string GlobalAddresses::of(const CallSite &site) const {
 
 std::string GlobalAddresses::place(const std::string &value, const std::string &user) const {
     const int kept = kept_.at(value);
-    if (kept < 0) {
-        throw PtxExpansionError("PTX expansion: no load defines " + value + ", the address of " + user);
-    }
+    if (kept < 0) throw PtxExpansionError("PTX expansion: no load defines " + value + ", the address of " + user);
     return "%tc_address" + std::to_string(kept);
 }
 

@@ -10,9 +10,7 @@ namespace conv_transpose {
 std::vector<std::string> split_lines(const std::string &text) {
     std::vector<std::string> lines;
     std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) {
-        lines.push_back(line);
-    }
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
     return lines;
 }
 
@@ -49,13 +47,9 @@ std::optional<CallSite> read_call(const std::vector<std::string> &lines, std::si
             result = line.substr(value, line.find(',') - value);
         }
     }
-    if (!name.starts_with(placeholder_prefix)) {
-        return std::nullopt;
-    }
+    if (!name.starts_with(placeholder_prefix)) return std::nullopt;
     CallSite site{PlaceholderCall::parse(name), {}, result};
-    for (const auto &[index, value] : arguments) {
-        site.arguments.push_back(value);
-    }
+    for (const auto &[index, value] : arguments) site.arguments.push_back(value);
     at = end;
     return site;
 }

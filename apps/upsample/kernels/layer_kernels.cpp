@@ -191,10 +191,9 @@ class LayerInterpolate : public Generator<LayerInterpolate> {
         Expr result = 0.f;
         for (int i = 0; i < 4; ++i) {
             Expr column = 0.f;
-            for (int j = 0; j < 4; ++j) {
+            for (int j = 0; j < 4; ++j)
                 column += row_weights(j, d_[1]) * load(from(place(columns(i, d_[0]), from.dim(0).extent()),
                                                             place(rows(j, d_[1]), from.dim(1).extent()), d_[2]));
-            }
             result += column * column_weights(i, d_[0]);
         }
         (*to_)(d_) = store(result, type);

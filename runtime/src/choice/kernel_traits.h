@@ -70,6 +70,8 @@ struct Accepts {
     int64_t max_products = 0;
     /// It is not worth its while for fewer steps of its loop.
     int64_t min_steps = 0;
+    /// An input gradient's sums of fewer products are not worth its while.
+    int64_t min_terms = 0;
     /// Sizes of the one problem that it was tuned for.
     Size2 exact_input{}, exact_output{};
     /// Indices are 64-bit: one launch may span more than 2^31 elements.
@@ -182,6 +184,8 @@ struct Tile {
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1, tile_groups = 1;
     /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
     int64_t wanted_blocks = 1;
+    /// Fewer input positions are not worth a second pass.
+    int64_t positions_worth_a_part = 512;
     /// A weight gradient's bands are a multiple of this high, and rows are filled up to a multiple of this.
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
