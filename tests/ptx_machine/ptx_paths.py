@@ -209,6 +209,21 @@ class Values:
             any(self.same_meaning(predicate, other) for other in self.leaves(m[1]) - {predicate}) or
             self.only_beside(m[1], predicate)) for m in made)
 
+    def same_beside(self, predicate):
+        """Whether there is another one of the same meaning anywhere, such as where both are flags in shared memory."""
+        return any(self.same_meaning(predicate, other) for other in list(self.made) if other != predicate and self.less(other))
+
+    def is_rest(self, text):
+        """Of a comparison for less: whether a number is compared with the end of the divisor's multiple that it lies in, by a
+        quotient that is one too small at most. Then it is less, whatever it is."""
+        match = re.fullmatch(r"setp\.lt\.s32 %p\d+, (\S+), (\S+);", text)
+        for step, end in filter(None, (match and self.parts(match[2], r"add\.s32"),)):
+            one_more = re.fullmatch(r"selp\.b32 \S+, (\S+), 0, (\S+);", self.made.get(step, ""))
+            if one_more and self.made.get(one_more[2]) == f"setp.ge.s32 {one_more[2]}, {match[1]}, {end};" and \
+                    one_more[1] in self.parts(end, r"add\.s32"):
+                return True
+        return False
+
     def is_zero(self, value):
         made = self.made.get(value, "")
         return value == "0" or bool(re.fullmatch(rf"(mov\.b32|neg\.s32) {re.escape(value)}, (\S+);", made) and self.is_zero(made.rstrip(";").split()[-1])) \
