@@ -53,22 +53,13 @@ TEST_P(FastestKernel, OfOneCandidateIsThePlansOwn) {
     EXPECT_EQ(fastest_kernel(problem, options(), call.arguments, {}, rules), plan.kernel());
 }
 
-// All that serve the problem are measured, whatever kernel the options ask for.
-TEST_P(FastestKernel, IsNotTheOneThatWasAskedFor) {
-    const Problem problem = Problem::parse("n1ic64oc64ih48iw48kh3kw3ph1pw1");
-    const Plan plan(problem, options());
-    ForwardCall call(plan, integers(problem.input_elements(), 1), integers(problem.weight_elements(), 2));
-    PlanOptions last_resort = options();
-    for (const std::string_view name : kernels_for(problem, options())) {
-        last_resort.kernel = name;
-        if (Plan(problem, last_resort).is_last_resort()) break;
-    }
-    EXPECT_NE(fastest_kernel(problem, last_resort, call.arguments), last_resort.kernel);
-}
-
 TEST_P(FastestKernel, OfNoImagesIsThePlansOwn) {
     const Problem problem = Problem::parse("n0ic16oc8ih9iw9kh3kw3");
-    EXPECT_EQ(fastest_kernel(problem, options(), {}), Plan(problem, options()).kernel());
+    PlanOptions asked = options();  // for another one, which is forgotten
+    asked.kernel = kernels_for(problem, options()).back();
+    const auto own = Plan(problem, options()).kernel();
+    EXPECT_NE(asked.kernel, own);
+    EXPECT_EQ(fastest_kernel(problem, asked, {}), own);
 }
 
 TEST_P(FastestKernel, TellsMistakes) {
