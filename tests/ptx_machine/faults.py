@@ -5,7 +5,7 @@ import dataclasses
 import random
 import re
 
-from ptx_paths import Paths, Values
+from ptx_paths import Paths
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,11 +127,11 @@ def reason_to_survive(paths, kind, position):
         return "no register of a product was used since the fence before"
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.fence", r"wgmma\.mma"):
         return "another fence comes before the next product"
-    if kind == "comparison off by one" and Values(paths.text).compared_twice(text):
+    if kind == "comparison off by one" and paths.values.compared_twice(text):
         return "where it is asked, another comparison of the same meaning is, too"
-    if kind == "comparison off by one" and Values(paths.text).is_rest(text):
+    if kind == "comparison off by one" and paths.values.is_rest(text):
         return "what a division leaves is less than the divisor"
-    if kind == "comparison off by one" and Values(paths.text).never_equal(text):
+    if kind == "comparison off by one" and paths.values.never_equal(text):
         return "of what is compared one is 0, the other more"
     if kind == "comparison off by one" and re.search(r"setp\.(lt|gt)\.s32 %p\d+, %r\d+, (128|-127);", text):
         return "at the limit of exp's range, where activations have reached theirs"
@@ -150,7 +150,7 @@ def begins_to_wait(paths, at):
 def reason_if_unnoticed(paths, kind, position):
     """Why no run may show a fault of this kind; "" where one should."""
     at = paths.at(position)
-    text, values = paths.text[at], Values(paths.text)
+    text, values = paths.text[at], paths.values
     if kind == "bar.sync deleted" and re.fullmatch(BARRIER, text) and \
             all(paths.always(at, BARRIER, READS + "|" + OTHERS, backward) for backward in (False, True)):
         return "shared memory is only written between the barriers before and after, each word by one thread, or it would be told"

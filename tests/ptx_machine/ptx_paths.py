@@ -39,6 +39,8 @@ class Paths:
 
         self.compared, self.bounds = {}, []
         self.find_bounds()
+        threads = re.search(r"\.(?:maxntid|reqntid) (\d+), (\d+), (\d+)", ptx)
+        self.values = Values(self.text, dict(zip("xyz", map(int, threads.groups()))) if threads else {})
 
     def at(self, position):
         return max(n for n, begin in enumerate(self.begin) if begin <= position)
@@ -132,7 +134,8 @@ class Paths:
 class Values:
     """How registers that one statement writes are computed."""
 
-    def __init__(self, statements):
+    def __init__(self, statements, threads):
+        self.threads = threads  # of a block, at most: by axis
         made = collections.defaultdict(list)
         for text in statements:
             if match := re.match(r"(?:@!?%p\d+ )?[a-z][\w.:]* (\{[^}]*\}|%\w+),", text):
@@ -169,7 +172,8 @@ class Values:
             return 0xffffffff
         operation, first, second = match.groups()
         if operation == "mov":
-            return 1023 if first.startswith("%tid") else 0xffffffff
+            threads = self.threads.get(first[-1], 1024) if first.startswith("%tid") else 1 << 32
+            return (1 << (threads - 1).bit_length()) - 1
         if operation in ("and", "or"):
             a, b = self.most_bits(first, depth), self.most_bits(second, depth)
             return a & b if operation == "and" else a | b
