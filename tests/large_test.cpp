@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(, KernelBench, ::testing::ValuesIn(kernelbench),
 TEST(TallPicture, OnTheCpu) {
     const std::pair<const char *, Operation> problems[] = {{"n1ic1oc1ih50000iw2kh2kw2", Operation::forward},
                                                            {"n1ic1oc1ih60000iw2kh2kw2sh2sw2", Operation::input_gradient},
-                                                           {"n1ic1oc1ih3000000iw1kh2kw1sh2", Operation::input_gradient}};
+                                                           {"n1ic1oc1ih2200000iw1kh2kw1sh2", Operation::input_gradient}};
     RandomProblems random(1);
     for (const auto &[text, operation] : problems) {
         const Problem p = Problem::parse(text);
@@ -74,6 +74,7 @@ TEST(TallPicture, OnTheCpu) {
         PlanOptions options;
         options.device = Device::cpu, options.operation = operation;
         for (const PlanOptions &forced : for_every_kernel(p, options)) {
+            if (forced.kernel.find("implicit_gemm") == std::string::npos) continue;  // as others have no such tiles
             const Trace trace(std::string(text) + " by " + forced.kernel);
             const Plan plan(p, forced);
             expect_equal(is_forward ? run_forward(plan, input, weight, {}) : run_gradient(plan, input, weight, output_gradient),
