@@ -77,23 +77,6 @@ TEST_P(HalfPrecision, IsExactAtAnyAddressOrRefused) {
             }
 }
 
-// What the processor multiplies two by two, in float32: of an even number of channels in a group.
-TEST_P(HalfPrecision, MultipliesPairsOfBfloat16) {
-    if (GetParam() != Device::cpu) GTEST_SKIP() << "it is an instruction of CPUs";
-    if (!multiplies_pairs()) GTEST_SKIP() << "this processor lacks AVX-512 BF16";
-    for (const Layout layout : {Layout::channels_first, Layout::channels_last}) {
-        PlanOptions options;
-        options.input = options.weight = options.output = {ElementType::bfloat16, layout};
-        options.epilogue.bias = true;
-        for (const char *text : {problems[0], problems[1], problems[2], strided_problems[1], "n2g3ic6oc15ih3iw4kh3kw2sh2ph1",
-                                 "n1ic34oc33id2ih3iw4kd2kh2kw3sd2pd1pw1"}) {
-            EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options, 0, "pairs_avx512_bf16"), 1) << text;
-            if (HasFailure()) return;
-        }
-        EXPECT_EQ(expect_exact(Problem::parse("n2g2ic6oc16ih3iw4kh3kw2"), Operation::forward, options, 0, "pairs_avx512_bf16"), 0);
-    }
-}
-
 // It has the weight's type.
 TEST_P(HalfPrecision, AddsABias) {
     for (const ElementType weight : {ElementType::float16, ElementType::float32}) {
@@ -184,7 +167,26 @@ TEST_P(HalfPrecision, JoinsPositionsOfOddChannels) {
     EXPECT_GT(kernels, 0);
 }
 
+class PairsOfBfloat16 : public FormattedTest {};
+
+// What the processor multiplies two by two, in float32: of an even number of channels in a group.
+TEST_P(PairsOfBfloat16, AreMultiplied) {
+    if (!multiplies_pairs()) GTEST_SKIP() << "this processor lacks AVX-512 BF16";
+    for (const Layout layout : {Layout::channels_first, Layout::channels_last}) {
+        PlanOptions options;
+        options.input = options.weight = options.output = {ElementType::bfloat16, layout};
+        options.epilogue.bias = true;
+        for (const char *text : {problems[0], problems[1], problems[2], strided_problems[1], "n2g3ic6oc15ih3iw4kh3kw2sh2ph1",
+                                 "n1ic34oc33id2ih3iw4kd2kh2kw3sd2pd1pw1"}) {
+            EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options, 0, "pairs_avx512_bf16"), 1) << text;
+            if (HasFailure()) return;
+        }
+        EXPECT_EQ(expect_exact(Problem::parse("n2g2ic6oc16ih3iw4kh3kw2"), Operation::forward, options, 0, "pairs_avx512_bf16"), 0);
+    }
+}
+
 INSTANTIATE_ON_DEVICES(HalfPrecision);
+INSTANTIATE_TEST_SUITE_P(Devices, PairsOfBfloat16, ::testing::Values(Device::cpu), [](const auto &) { return "cpu"; });
 
 }  // namespace
 }  // namespace conv_transpose::testing
