@@ -5,6 +5,7 @@ import dataclasses
 import random
 import re
 
+from coverage import EXPLAINED
 from ptx_paths import Paths
 
 
@@ -147,10 +148,13 @@ def begins_to_wait(paths, at):
     return any(re.search(r"wait_group|try_wait|bar\.sync", text) for to in targets for text in paths.text[to : to + 12])
 
 
-def reason_if_unnoticed(paths, kind, position):
+def reason_if_unnoticed(paths, kernel, kind, position):
     """Why no run may show a fault of this kind; "" where one should."""
     at = paths.at(position)
     text, values = paths.text[at], paths.values
+    for kernels, is_out_of_reach, reason in EXPLAINED:
+        if re.search(kernels, kernel + ".") and is_out_of_reach(paths.statements_of_block(at)):
+            return "no problem comes here: " + reason
     if kind == "bar.sync deleted" and re.fullmatch(BARRIER, text) and \
             all(paths.always(at, BARRIER, READS + "|" + OTHERS, backward) for backward in (False, True)):
         return "shared memory is only written between the barriers before and after, each word by one thread, or it would be told"
@@ -206,5 +210,5 @@ def mutants_of(ptx, kernel, gpu):
         for match, line in sorted(chance.sample(places, min(kind.most, len(places))), key=lambda p: p[0].start()):
             new = kind.replacement(match) if callable(kind.replacement) else match.expand(kind.replacement)
             yield Mutant(kernel, gpu, kind.name, ptx.count("\n", 0, match.start()) + 1, line.strip(),
-                         reason_to_survive(paths, kind.name, match.start()), reason_if_unnoticed(paths, kind.name, match.start()),
+                         reason_to_survive(paths, kind.name, match.start()), reason_if_unnoticed(paths, kernel, kind.name, match.start()),
                          ptx[: match.start()] + new + ptx[match.end() :])

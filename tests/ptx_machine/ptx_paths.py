@@ -50,6 +50,15 @@ class Paths:
         label = re.compile(r"(?m)^\$\w+:.*$")
         return ([""] + label.findall(self.ptx, 0, self.begin[at]))[-1]
 
+    def statements_of_block(self, at):
+        """Those that are run together with one."""
+        begin, end = at, at + 1
+        while self.before[begin] == [begin - 1] and len(self.next[begin - 1]) == 1:
+            begin -= 1
+        while end < len(self.text) and self.next[end - 1] == [end] and len(self.before[end]) == 1:
+            end += 1
+        return self.text[begin:end]
+
     def find_bounds(self):
         """What registers that never change are compared with, by predicate, and at each statement their bounds."""
         written = {}
