@@ -192,13 +192,15 @@ class Places {
     /// Without gaps: of a row, of a tile (at least one), in front of a row.
     Expr row_cells() const { return row_cells_; }
     Expr cells_of(const Expr &tile) const {
-        Expr real = 0, pitch = 1, all = 1;  // of the tile's rows, wherever it begins: bounds of what follows
+        // Of the tile's rows, wherever it begins: bounds of what follows. Halide takes a quotient to be as large as the number, and
+        // bounds of a product must not be beyond an int: there are no more rows of an axis than its cells, nor more images.
+        Expr real = 0, pitch = 1, all = 1;
         for (std::size_t d = 1; d < axes_.size(); d++) {
             const Expr next = pitch * axes_[d].pitch();
-            real = min(real + rows_ % next / pitch * all, all * axes_[d].cells);
+            real = min(real + clamp(rows_ % next / pitch, 0, axes_[d].cells) * all, all * axes_[d].cells);
             pitch = next, all = all * axes_[d].cells;
         }
-        const Expr most = min(real + rows_ / pitch * all, rows_of(tile)) * row_cells_;
+        const Expr most = min(real + clamp(rows_ / pitch, 0, images_) * all, rows_of(tile)) * row_cells_;
         return min(most, max(cells_before(rows_of(tile), tile), 1));
     }
     /// With vectors that go beyond the last one.
@@ -216,7 +218,7 @@ class Places {
     /// where rows are many, so images are subtracted first.
     Expr real_rows(const Expr &from, const Expr &to) const {
         const PerAxis first = row(from), last = row(to);
-        const Expr images = clamp(last.back() - first.back(), 0, rows_ / pitch_of_images() + 1);
+        const Expr images = clamp(last.back() - first.back(), 0, min(rows_ / pitch_of_images() + 1, images_));
         return images * rows_of_image() + real_rows_of_image(last) - real_rows_of_image(first);
     }
     /// Rows of an image, and with gaps.

@@ -184,7 +184,11 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
     f.output = output;
     if (!f.format.on_tensor_cores()) return;
-    for (int values : {2, 4}) f.runs.emplace_back(values, stores_runs(f, g, output, values, tile.neighbours));
+    for (int values : {2, 4}) {
+        // Outputs of a row, and its cells, which are as many and those that windows see beyond them: one is no multiple then.
+        const bool never = !f.channels_last_output && tile.neighbours == 1 && (f.window - 1) % values != 0;
+        if (!never) f.runs.emplace_back(values, stores_runs(f, g, output, values, tile.neighbours));
+    }
 }
 
 }  // namespace conv_transpose::implicit_gemm

@@ -116,6 +116,8 @@ Halide::Expr transformed(const Matrix &matrix, const Halide::Expr &row, Element 
 
 /// Taps, or outputs, of so many points: F(points + 1 - taps, taps) may have any number of them, up to this.
 inline int most_taps(int points) { return points > 1 ? points - 1 : 1; }
+/// Eight points are for taps that leave those of six few outputs (runtime/src/choice/winograd_sizes.cpp).
+inline int least_taps(int points) { return points > 6 ? 5 : points > 1 ? 2 : 1; }
 
 /// Kernels are for any number of taps. The first columns of these matrices are the same for all of them: only the last point,
 /// at infinity, is of the last tap, or the last output, alone.

@@ -113,7 +113,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         }
         schedule_lanes(all.specialize(has_whole_rows()), true);
         schedule_lanes(all.specialize(has_few), false);
-        schedule_lanes(all, true);
+        // Input gradients alone sum over phases: their channels lie apart in any weights.
+        schedule_lanes(all, true, packs_cells);
     }
 
     void describe(KernelDescription &description) override {
@@ -153,7 +154,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines: they
     // are eight channels, whose rows are a line of what is written, and four taps (then summed channels). Rows that are found
     // together are a thread's, or else further threads'.
-    void schedule_lanes(Halide::Stage all, bool together) {
+    void schedule_lanes(Halide::Stage all, bool together, bool may_be_side_by_side = true) {
         using namespace Halide;
         const int values = format_.values_of_16_bytes();
         Var block{"block"}, thread{"thread"}, value{"value"}, warp{"warp"}, channels{"channels"}, row{"row"};
@@ -165,13 +166,14 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             return;
         }
         all.unroll(row).reorder(value, row, i, tap, rest);
-        all.specialize(weight.dim(rank).stride() == 1)
-            .fuse(i, tap, thread)
-            .fuse(thread, rest, thread)
-            .split(thread, block, thread, 256, TailStrategy::GuardWithIf)
-            .gpu_blocks(block)
-            .gpu_threads(thread)
-            .never_partition_all();
+        if (may_be_side_by_side)
+            all.specialize(weight.dim(rank).stride() == 1)
+                .fuse(i, tap, thread)
+                .fuse(thread, rest, thread)
+                .split(thread, block, thread, 256, TailStrategy::GuardWithIf)
+                .gpu_blocks(block)
+                .gpu_threads(thread)
+                .never_partition_all();
         all.fuse(tap, rest, thread)
             .split(thread, block, thread, 32, TailStrategy::GuardWithIf).split(thread, warp, thread, 4)
             .split(i, channels, i, 8).fuse(i, thread, thread).reorder({value, row, thread, warp, block, channels})

@@ -1,5 +1,7 @@
 // The last pass of Winograd's algorithm on GPUs (algorithm/winograd.h): sums at each point become the outputs of a
 // tile, pictures or the gradients of weights, and what follows a sum (algorithm/epilogue.h).
+#include <algorithm>
+
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "algorithm/fast_division.h"
@@ -68,10 +70,12 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         output.dim(0).set_stride(Expr());
         Func(output).gpu_single_thread();  // defines nothing, but must not seem to be on the host
         RVar block{"block"}, thread{"thread"};
-        Func(output).update().allow_race_conditions().split(stored.z, block, thread, threads)
+        Stage stores = Func(output).update();
+        stores.allow_race_conditions().split(stored.z, block, thread, threads)
             .reorder({stored.x, stored.y, thread, block, channel, stored.w}).unroll(stored.x).unroll(stored.y)
-            .gpu_blocks(block, channel, stored.w).gpu_threads(thread).never_partition_all()
-            .specialize(phases_w == 1 && outputs_w == 4 && outputs_h == 4);  // kernels of 3x3 and 3x5 at stride 1
+            .gpu_blocks(block, channel, stored.w).gpu_threads(thread).never_partition_all();
+        // Kernels of 3x3 and 3x5 at stride 1.
+        if (std::min(across().outputs(), down().outputs()) >= 4) stores.specialize(phases_w == 1 && outputs_w == 4 && outputs_h == 4);
         half.bound(x, 0, across().outputs()).bound(j, 0, points_h).unroll(j);
         tile_output.bound(x, 0, across().outputs()).bound(y, 0, down().outputs()).unroll(y);
         for (Func *f : {&half, &tile_output})
@@ -95,7 +99,7 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
     winograd::Transform across() const { return of_outputs(points_w, points_h); }
     winograd::Transform down() const { return of_outputs(points_h, points_w); }
     static winograd::Transform of_outputs(int points, int beside) {
-        return winograd::of_points(points, beside, points + 1 - winograd::most_taps(points));
+        return winograd::of_points(points, beside, winograd::least_taps(points));
     }
 
     // Exact where the quotient is an integer: what remains of the first is found by a fused multiplication, and so is the

@@ -55,7 +55,11 @@ TEST_P(FastestKernel, OfOneCandidateIsThePlansOwn) {
 
 TEST_P(FastestKernel, OfNoImagesIsThePlansOwn) {
     const Problem problem = Problem::parse("n0ic16oc8ih9iw9kh3kw3");
-    EXPECT_EQ(fastest_kernel(problem, options(), {}), Plan(problem, options()).kernel());
+    PlanOptions asked = options();  // for another one, which is forgotten
+    asked.kernel = kernels_for(problem, options()).back();
+    const auto own = Plan(problem, options()).kernel();
+    EXPECT_NE(asked.kernel, own);
+    EXPECT_EQ(fastest_kernel(problem, asked, {}), own);
 }
 
 TEST_P(FastestKernel, TellsMistakes) {

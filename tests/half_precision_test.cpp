@@ -12,6 +12,14 @@ namespace {
 
 class HalfPrecision : public FormattedTest {};
 
+bool multiplies_pairs() {
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vbmi2");
+#else
+    return false;
+#endif
+}
+
 // Tiles that are full and that are not, taps that are dead, groups, small pictures.
 const char *const problems[] = {"n2ic64oc72ih5iw6kh3kw3ph1pw1", "n3g2ic32oc80ih4iw3kh4kw4sh2sw2ph1pw1",
                                 "n1ic40oc24ih3iw9kh2kw3sh3sw1dh2opw0", "n1ic16oc24ih3iw4kh3kw3sh2sw2ph1pw1"};
@@ -159,7 +167,26 @@ TEST_P(HalfPrecision, JoinsPositionsOfOddChannels) {
     EXPECT_GT(kernels, 0);
 }
 
+class PairsOfBfloat16 : public FormattedTest {};
+
+// What the processor multiplies two by two, in float32: of an even number of channels in a group.
+TEST_P(PairsOfBfloat16, AreMultiplied) {
+    if (!multiplies_pairs()) GTEST_SKIP() << "this processor lacks AVX-512 BF16";
+    for (const Layout layout : {Layout::channels_first, Layout::channels_last}) {
+        PlanOptions options;
+        options.input = options.weight = options.output = {ElementType::bfloat16, layout};
+        options.epilogue.bias = true;
+        for (const char *text : {problems[0], problems[1], problems[2], strided_problems[1], "n2g3ic6oc15ih3iw4kh3kw2sh2ph1",
+                                 "n1ic34oc33id2ih3iw4kd2kh2kw3sd2pd1pw1"}) {
+            EXPECT_GE(expect_exact(Problem::parse(text), Operation::forward, options, 0, "pairs_avx512_bf16"), 1) << text;
+            if (HasFailure()) return;
+        }
+        EXPECT_EQ(expect_exact(Problem::parse("n2g2ic6oc16ih3iw4kh3kw2"), Operation::forward, options, 0, "pairs_avx512_bf16"), 0);
+    }
+}
+
 INSTANTIATE_ON_DEVICES(HalfPrecision);
+INSTANTIATE_TEST_SUITE_P(Devices, PairsOfBfloat16, ::testing::Values(Device::cpu), [](const auto &) { return "cpu"; });
 
 }  // namespace
 }  // namespace conv_transpose::testing

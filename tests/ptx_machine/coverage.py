@@ -28,11 +28,17 @@ def stores_second_alone(block):
     return any(int(at) % pair == second for pattern, pair, second in odd for at in re.findall(pattern, text))
 
 
+def sets_zeros_alone(block):
+    """Whether unexecuted statements begin sums, and compute nothing else but places."""
+    return any("0f00000000" in text for text in block) and all(re.match(r"(mov|shl)\.b\d\d|bra", text) for text in block)
+
+
 # What no problem can reach: of which kernels, which unexecuted blocks, and why.
 EXPLAINED = [
     (r"_n(d?h)wc[_.]|weight_gradient_\w+_(tensor_core|product|implicit_gemm)_|_tensor_cores?_", stores_second_alone,
      "pairs of a tile begin at even channels or columns of the result, none before its first, and it has an end alone: where the "
      "second of a pair is inside, the first is"),
+    (r"weight_gradient_f32_cuda_dense_", sets_zeros_alone, "sums of no positions: a part has a row of them at least"),
 ]
 
 
@@ -52,7 +58,7 @@ class Report:
     def explained(self, module, used):
         """Those of them that no problem can reach; adds to `used` the numbers of the explanations."""
         blocks = collections.defaultdict(list)
-        for goal in self.missing:
+        for goal in sorted(self.missing, key=lambda g: int(g.split()[0])):
             _, kind, place, text = goal.split(None, 3)
             if kind == "executed":
                 blocks[place.split(".")[0]].append((place, text))

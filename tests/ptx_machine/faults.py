@@ -5,7 +5,8 @@ import dataclasses
 import random
 import re
 
-from ptx_paths import Paths, Values
+from coverage import EXPLAINED
+from ptx_paths import Paths
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,12 +128,50 @@ def reason_to_survive(paths, kind, position):
         return "no register of a product was used since the fence before"
     if kind == "wgmma.fence deleted" and paths.always(at, r"wgmma\.fence", r"wgmma\.mma"):
         return "another fence comes before the next product"
-    if kind == "comparison off by one" and Values(paths.text).compared_twice(text):
+    if kind == "comparison off by one" and paths.values.compared_twice(text):
         return "where it is asked, another comparison of the same meaning is, too"
-    if kind == "comparison off by one" and Values(paths.text).never_equal(text):
+    if kind == "comparison off by one" and paths.values.is_rest(text):
+        return "what a division leaves is less than the divisor"
+    if kind == "comparison off by one" and paths.values.never_equal(text):
         return "of what is compared one is 0, the other more"
     if kind == "comparison off by one" and re.search(r"setp\.(lt|gt)\.s32 %p\d+, %r\d+, (128|-127);", text):
         return "at the limit of exp's range, where activations have reached theirs"
+    return ""
+
+
+# ---- faults of what is superfluous, or guards what always is: these are run, and count where they are noticed
+
+
+def begins_to_wait(paths, at):
+    """Whether a branch follows, to where something is waited for."""
+    targets = [to for to in paths.next[at + 1] if to != at + 2] if paths.text[at + 1].startswith("@%p") else []
+    return any(re.search(r"wait_group|try_wait|bar\.sync", text) for to in targets for text in paths.text[to : to + 12])
+
+
+def reason_if_unnoticed(paths, kernel, kind, position):
+    """Why no run may show a fault of this kind; "" where one should."""
+    at = paths.at(position)
+    text, values = paths.text[at], paths.values
+    for kernels, is_out_of_reach, reason in EXPLAINED:
+        if re.search(kernels, kernel + ".") and is_out_of_reach(paths.statements_of_block(at)):
+            return "no problem comes here: " + reason
+    if kind == "bar.sync deleted" and re.fullmatch(BARRIER, text) and \
+            all(paths.always(at, BARRIER, READS + "|" + OTHERS, backward) for backward in (False, True)):
+        return "shared memory is only written between the barriers before and after, each word by one thread, or it would be told"
+    if kind.startswith("wgmma.wait_group"):
+        earlier = paths.first(at, r"wgmma\.wait_group\S* [01]\b", r"mbarrier\.try_wait|bar\.", backward=True)
+        if earlier and all(paths.first(e, r"wgmma\.commit", r"mbarrier\.try_wait|bar\.", backward=True) for e in earlier):
+            return "an earlier wait has left products of this chunk alone, and what follows gives back the chunk before"
+    compared = re.fullmatch(r"setp\.(\w+)\.[su]32 (%p\d+), (%r\d+), (\S+);", text) if kind == "comparison off by one" else None
+    if not compared:
+        return ""
+    relation, predicate, number, limit = compared.groups()
+    if relation == "gt" and limit == "0" and begins_to_wait(paths, at):
+        return "it guards the last step of a sum, which has one at least"
+    if relation == "ge" and any(number in values.parts(part, r"add\.s32") for part in values.parts(limit, r"add\.s32")):
+        return "it guards a block's tiles, of which there is one at least"
+    if values.same_beside(predicate):
+        return "another comparison of the same meaning is asked, too"
     return ""
 
 
@@ -144,6 +183,7 @@ class Mutant:
     line: int
     text: str  # of the line
     harmless: str  # why it changes nothing; "" where it should
+    superfluous: str  # why it may not be noticed; "" where it should
     ptx: str = dataclasses.field(repr=False)
 
     def place(self):
@@ -170,5 +210,5 @@ def mutants_of(ptx, kernel, gpu):
         for match, line in sorted(chance.sample(places, min(kind.most, len(places))), key=lambda p: p[0].start()):
             new = kind.replacement(match) if callable(kind.replacement) else match.expand(kind.replacement)
             yield Mutant(kernel, gpu, kind.name, ptx.count("\n", 0, match.start()) + 1, line.strip(),
-                         reason_to_survive(paths, kind.name, match.start()),
+                         reason_to_survive(paths, kind.name, match.start()), reason_if_unnoticed(paths, kernel, kind.name, match.start()),
                          ptx[: match.start()] + new + ptx[match.end() :])

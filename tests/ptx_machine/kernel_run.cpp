@@ -104,13 +104,15 @@ KernelRun KernelRun::parse(const std::string &line) {
             if (const size_t colon = word.find(':'); colon != std::string::npos) run.tensor(run.shifted = word.substr(colon + 1));
         } else if (word.starts_with("grid="))
             run.grid = std::stoi(word.substr(5));
+        else if (word.starts_with("elements="))
+            run.elements = std::stoi(word.substr(9));
         else if (const size_t equals = word.find('='); equals != std::string::npos)
             run.tensor(word.substr(0, equals)) = format_named(word.substr(equals + 1));
         else if (activation != std::end(activations))
             run.epilogue.activation = static_cast<Activation>(activation - activations);
         else
             throw std::invalid_argument("'" + word + "' is neither input_gradient nor bias nor an activation nor TENSOR=FORMAT nor "
-                                        "grid=BLOCKS nor +OFFSET[:TENSOR]");
+                                        "grid=BLOCKS nor elements=NUMBER nor +OFFSET[:TENSOR]");
     }
     return run;
 }
@@ -133,6 +135,7 @@ std::string KernelRun::str() const {
     };
     add("input", input), add("weight", weight), add("output", output);
     if (grid) line += " grid=" + std::to_string(grid);
+    if (elements) line += " elements=" + std::to_string(elements);
     if (offset) line += " +" + std::to_string(offset) + (shifted.empty() ? "" : ":" + shifted);
     return line;
 }
@@ -147,7 +150,7 @@ std::string KernelRun::error() const {
     options.input = input, options.weight = weight, options.output = output;
     options.kernel = kernel;
     std::optional<SmallLaunches> small;
-    if (grid) small.emplace(max_elements_32bit(), grid);
+    if (grid || elements) small.emplace(elements ? elements : max_elements_32bit(), grid ? grid : max_grid());
     const Plan plan(problem, options);
 
     Data data(problem, epilogue);

@@ -19,9 +19,10 @@ struct KernelRun {
     std::optional<Operation>
         computes;  ///< where it is not what the kernel is for: input gradients by kernels of the forward operation
     int grid = 0;         ///< the most blocks along an axis, so that each goes through more of a sum; 0: as many as GPUs have
+    int elements = 0;     ///< the most of a tensor that a launch spans, so that there are several; 0: as many as 32 bits count
 
-    /// KERNEL PROBLEM [input_gradient] [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [+OFFSET[:TENSOR]], where TENSOR is
-    /// input, weight or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws
+    /// KERNEL PROBLEM [input_gradient] [bias] [ACTIVATION] [TENSOR=FORMAT...] [grid=BLOCKS] [elements=NUMBER] [+OFFSET[:TENSOR]],
+    /// where TENSOR is input, weight or output, and FORMAT is f32, f16 or bf16, with _last where channels are innermost. Throws
     /// std::invalid_argument.
     static KernelRun parse(const std::string &line);
     std::string str() const;

@@ -4,7 +4,8 @@ notice on ptx_machine: a wait deleted, a load 4 bytes off, a comparison off by o
     tests/ptx_machine/mutants.py [--jobs 2] [--kernel NAME ...] [--verbose] [--seek SECONDS]
 What survives is listed with its place in the text, with --seek and a problem for shapes.txt that would notice it, if
 find_shapes finds one so soon; the score comes last. Mutants that change nothing, as
-faults.py proves by the paths through the program, are not run and do not count."""
+faults.py proves by the paths through the program, are not run and do not count. Those of what is superfluous count
+only where they are noticed."""
 
 import argparse
 import collections
@@ -115,7 +116,7 @@ def main():
     build = options.build.resolve()
     kernels = build / "runtime/kernels"
     wanted = [k for k in KERNELS if not options.kernel or k[0] in options.kernel]
-    killed, survivors, harmless = collections.Counter(), collections.Counter(), 0
+    killed, survivors, harmless, superfluous = collections.Counter(), collections.Counter(), 0, 0
 
     def seconds_as_it_is(kernel_and_gpu):
         begin = time.monotonic()
@@ -134,7 +135,14 @@ def main():
                 harmless += 1
                 if options.verbose:
                     print(f"changes nothing: {mutant.place()}\n    {mutant.harmless}")
-        for mutant, (noticed, found) in zip(mutants, pool.map(lambda m, s: verdict(build, kernels, m, s, options.seek), mutants, limits)):
+        def judge(mutant, seconds):
+            return verdict(build, kernels, mutant, seconds, 0 if mutant.superfluous else options.seek)
+
+        for mutant, (noticed, found) in zip(mutants, pool.map(judge, mutants, limits)):
+            if mutant.superfluous and not noticed:
+                superfluous += 1
+                print(f"of what is superfluous: {mutant.place()}\n    {mutant.superfluous}", flush=True)
+                continue
             if options.verbose or not noticed:
                 word = noticed[:200] or found
                 print(f"{'killed' if noticed else 'SURVIVES'}: {mutant.place()}" + (f"\n    {word}" if word else ""), flush=True)
@@ -143,7 +151,8 @@ def main():
         of_kernel = kernel, gpu
         print(f"{kernel} sm_{gpu}: {killed[of_kernel]} of {killed[of_kernel] + survivors[of_kernel]} noticed")
     total = killed.total() + survivors.total()
-    print(f"score: {killed.total()} of {total}, {100 * killed.total() / max(total, 1):.1f} %; {harmless} more change nothing")
+    print(f"score: {killed.total()} of {total}, {100 * killed.total() / max(total, 1):.1f} %; {harmless} more change nothing, "
+          f"{superfluous} are of what is superfluous")
     return 0
 
 

@@ -39,6 +39,8 @@ class Paths:
 
         self.compared, self.bounds = {}, []
         self.find_bounds()
+        threads = re.search(r"\.(?:maxntid|reqntid) (\d+), (\d+), (\d+)", ptx)
+        self.values = Values(self.text, dict(zip("xyz", map(int, threads.groups()))) if threads else {})
 
     def at(self, position):
         return max(n for n, begin in enumerate(self.begin) if begin <= position)
@@ -47,6 +49,15 @@ class Paths:
         """The line of the label before a statement."""
         label = re.compile(r"(?m)^\$\w+:.*$")
         return ([""] + label.findall(self.ptx, 0, self.begin[at]))[-1]
+
+    def statements_of_block(self, at):
+        """Those that are run together with one."""
+        begin, end = at, at + 1
+        while self.before[begin] == [begin - 1] and len(self.next[begin - 1]) == 1:
+            begin -= 1
+        while end < len(self.text) and self.next[end - 1] == [end] and len(self.before[end]) == 1:
+            end += 1
+        return self.text[begin:end]
 
     def find_bounds(self):
         """What registers that never change are compared with, by predicate, and at each statement their bounds."""
@@ -132,7 +143,8 @@ class Paths:
 class Values:
     """How registers that one statement writes are computed."""
 
-    def __init__(self, statements):
+    def __init__(self, statements, threads):
+        self.threads = threads  # of a block, at most: by axis
         made = collections.defaultdict(list)
         for text in statements:
             if match := re.match(r"(?:@!?%p\d+ )?[a-z][\w.:]* (\{[^}]*\}|%\w+),", text):
@@ -169,7 +181,8 @@ class Values:
             return 0xffffffff
         operation, first, second = match.groups()
         if operation == "mov":
-            return 1023 if first.startswith("%tid") else 0xffffffff
+            threads = self.threads.get(first[-1], 1024) if first.startswith("%tid") else 1 << 32
+            return (1 << (threads - 1).bit_length()) - 1
         if operation in ("and", "or"):
             a, b = self.most_bits(first, depth), self.most_bits(second, depth)
             return a & b if operation == "and" else a | b
@@ -208,6 +221,21 @@ class Values:
         return bool(uses) and all(m and m[1] in self.made and (
             any(self.same_meaning(predicate, other) for other in self.leaves(m[1]) - {predicate}) or
             self.only_beside(m[1], predicate)) for m in made)
+
+    def same_beside(self, predicate):
+        """Whether there is another one of the same meaning anywhere, such as where both are flags in shared memory."""
+        return any(self.same_meaning(predicate, other) for other in list(self.made) if other != predicate and self.less(other))
+
+    def is_rest(self, text):
+        """Of a comparison for less: whether a number is compared with the end of the divisor's multiple that it lies in, by a
+        quotient that is one too small at most. Then it is less, whatever it is."""
+        match = re.fullmatch(r"setp\.lt\.s32 %p\d+, (\S+), (\S+);", text)
+        for step, end in filter(None, (match and self.parts(match[2], r"add\.s32"),)):
+            one_more = re.fullmatch(r"selp\.b32 \S+, (\S+), 0, (\S+);", self.made.get(step, ""))
+            if one_more and self.made.get(one_more[2]) == f"setp.ge.s32 {one_more[2]}, {match[1]}, {end};" and \
+                    one_more[1] in self.parts(end, r"add\.s32"):
+                return True
+        return False
 
     def is_zero(self, value):
         made = self.made.get(value, "")
