@@ -134,8 +134,9 @@ class Places {
         vector_ = size.vector;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
-        const Expr seen = tile_height() == 1 ? places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low
+        Expr seen = tile_height() == 1 ? places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low
                                              : seen_rows_ * pitch_ + vector_;
+        if (size.pairs_of_cells) seen += axes[0].spots();  // behind the last cell, whose neighbour is zero
         window_ = (rounded_up(seen, line) / 2 * 2 + 1) * line;
     }
 
