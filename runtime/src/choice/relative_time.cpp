@@ -185,7 +185,7 @@ class FlatTime {
         if (k_.any_layout) return writes_apart_ ? 120 : 0;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
-        const double vectors = double(round_up(tiles_.segment_cells, 16)) / double(tiles_.segment_cells);
+        const double vectors = double(round_up(tiles_.run_cells, 16)) / double(tiles_.run_cells);
         return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * vectors;
     }
 
