@@ -34,7 +34,7 @@ struct FlatGemmSizes {
     /// alone.
     bool only_seen = false;
     /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
-    /// is staged lies as places, a plane for each channel; in any layout a spot's channels lie side by side.
+    /// is staged lies as places, a plane for each channel; in any layout, and of pairs, a spot's channels lie side by side.
     bool joined_terms = false;
     /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors.
     bool only_cells = false;
@@ -50,7 +50,7 @@ struct FlatGemmSizes {
     int cells_together() const { return pairs_of_cells ? 2 : 1; }
     bool any_layout() const { return channels_in_vectors && !turned; }
     /// Joined terms go through taps, then channels, as weights in channels_first lie, or the other way round.
-    bool taps_inside() const { return joined_terms && !any_layout(); }
+    bool taps_inside() const { return joined_terms && !any_layout() && !pairs; }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
 };
 

@@ -213,7 +213,7 @@ class Staging {
     // repeat it.
     Expr element(const Expr &cell, const Expr &row, bool turned = false) const {
         const Expr summed = f_.v.summed, channels = picture_.dim(rank_).extent();
-        const bool goes_beyond = turned || (f_.size.turned && !f_.size.joined_terms);
+        const bool goes_beyond = turned || (f_.size.turned && !f_.size.taps_inside());
         return element_of(cell, row, goes_beyond         ? promised(Halide::min(summed, channels - 1), channels)
                                      : f_.size.depthwise ? promised(summed, channels)
                                                          : summed);
@@ -259,7 +259,8 @@ template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    if (f.size.joined_terms) f.size.any_layout() ? staging.copy_spots() : staging.copy_places(false);
+    if (f.size.taps_inside()) staging.copy_places(false);
+    else if (f.size.joined_terms && f.size.any_layout()) staging.copy_spots();
     else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
     else staging.copy_places(places_inside);
