@@ -56,16 +56,18 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     };
     if (f.size.joined_terms) {
         // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
-        const bool in_spots = !f.size.taps_inside();
-        const Expr tap = in_spots ? v.term / summed : v.term % most_taps, channel = in_spots ? v.term % summed : v.term / most_taps;
-        if (in_spots) of_spot = summed;
-        f.staged_channels = in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
+        const bool in_spots = !f.size.taps_inside(), is_turned = in_spots && f.size.turned;
+        const int together = f.size.pairs ? 2 : 1;  // of spots, whose channels follow each other
+        const Expr terms = summed / together;
+        const Expr tap = in_spots ? v.term / terms : v.term % most_taps, channel = in_spots ? v.term % terms : v.term / most_taps;
+        if (in_spots) of_spot = is_turned ? rounded_up(summed, f.size.vector) * f.size.vector : summed;
+        f.staged_channels = is_turned ? of_spot : in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
         f.terms(v.term) = f.taps(tap, 0)[0] * of_spot + f.taps(tap, 0)[1] * of_spot * places.window() +
-                          channel * (in_spots ? Expr(1) : places.planes() * places.window());
+                          channel * (in_spots ? Expr(together) : places.planes() * places.window());
         // In chunks where neighbouring terms read lines of the cache that are far apart.
-        const Expr all = summed * most_taps, chunk = in_spots ? all : share_of(all, f.size.chunk);
-        f.reduced.domain = RDom(0, chunk, "reduced");
-        f.reduced.summed = f.reduced.domain.x;
+        const Expr all = terms * most_taps, chunk = in_spots ? all : share_of(all, f.size.chunk);
+        f.reduced.domain = RDom({{0, chunk}, {0, together}}, "reduced");
+        f.reduced.summed = f.reduced.domain.x, f.reduced.pair = f.reduced.domain.y;
         if (f.size.only_cells) f.reduced.domain.where(f.reduced.summed < of_cells(chunk));
         const Expr term = v.chunk * chunk + f.reduced.summed;
         if (!in_spots) {
@@ -73,7 +75,9 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
             f.chunks = RDom(1, rounded_up(all, chunk) - 1, "chunks");
         }
         seen_channel = 0, shift = f.terms(promised(term, all)), plane = 0;
-        index.push_back(promised(term, summed));
+        if (f.size.pairs) shift = shift + f.reduced.pair, index[0] = v.lane * 2 + f.reduced.pair;
+        if (is_turned) seen_channel = promised(shift, of_spot), shift = 0, of_spot = 1;
+        index.push_back(promised(term, terms));
         index.insert(index.end(), rank, 0);
     } else {
         RDom &r = f.reduced.domain;
@@ -85,6 +89,8 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         shift = tap(0), plane = tap(1);
         index.push_back(r[0]);
         if (f.size.pairs) {
+            // The most that a copy by vectors writes; no product that a factor of two can be taken from.
+            f.staged_channels = max(rounded_up(summed, f.size.vector) * f.size.vector, 1);
             f.reduced.pair = r[2];
             seen_channel = r[0] * 2 + r[2], index[0] = v.lane * 2 + r[2];
         }

@@ -16,7 +16,7 @@ struct FlatGemmVars {
     Halide::Var tap{"tap"}, segment{"segment"}, tile{"tile"}, group{"group"};
     Halide::Var entry{"entry"}, term{"term"}, chunk{"chunk"}, register_tile{"register_tile"}, lane_vector{"lane_vector"};
     Halide::Var out_block{"out_block"}, part{"part"}, segment_part{"segment_part"};
-    Halide::Var element{"element"}, vector{"vector"}, row{"row"}, phase_y{"phase_y"}, phase_z{"phase_z"};
+    Halide::Var element{"element"}, vector{"vector"}, row{"row"}, pair{"pair"}, phase_y{"phase_y"}, phase_z{"phase_z"};
 };
 
 /// Sizes that the algorithm is told. A tile has whole register tiles of `positions`. `vector` counts places along x, or
@@ -34,17 +34,23 @@ struct FlatGemmSizes {
     /// alone.
     bool only_seen = false;
     /// Channels and taps are summed as one dimension, of problems of one phase, so that sums over few channels have one loop. What
-    /// is staged lies as places, a plane for each channel; in any layout a spot's channels lie side by side.
+    /// is staged lies as places, a plane for each channel; in any layout, and of pairs, a spot's channels lie side by side.
     bool joined_terms = false;
     /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors.
     bool only_cells = false;
     /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16: what
     /// is staged keeps the type of the picture. For channels in vectors.
     bool pairs = false;
+    /// The same of two neighbouring cells in a weight gradient, whose rows are filled up to an even number of them.
+    bool pairs_of_cells = false;
 
+    /// What is staged is bfloat16.
+    bool keeps_type() const { return pairs || pairs_of_cells; }
+    /// Rows of cells are filled up to a multiple of so many.
+    int cells_together() const { return pairs_of_cells ? 2 : 1; }
     bool any_layout() const { return channels_in_vectors && !turned; }
     /// Joined terms go through taps, then channels, as weights in channels_first lie, or the other way round.
-    bool taps_inside() const { return joined_terms && !any_layout(); }
+    bool taps_inside() const { return joined_terms && !any_layout() && !pairs; }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
 };
 
@@ -136,6 +142,11 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// of cells of a row.
     Halide::Func staged_input{"staged_input"}, turned_input{"turned_input"};
     Halide::RDom input_zeros, input_turn, input_copy;  ///< lane, cell; element, vector, row; cell, lane, row
+    Halide::RDom input_ends;                           ///< of pairs: lane, row
+    /// Pairs of cells side by side: (pair, lane, number of the pair, panel, segment, tile, group); and (element, summed, plane,
+    /// segment, tile, group), two elements a place: what a tap sees of a cell there and of its neighbour. Tables of places count
+    /// those elements: addresses that a loop had to double took half of its instructions.
+    Halide::Func input_pairs{"input_pairs"}, seen_pairs{"seen_pairs"};
     Halide::Expr reads_input_vectors, input_rows_are_dense, output_rows_are_dense;
     /// (lane, entry, panel, out_block, segment, tile, group): over the places of a tile. With parts in place of segment and tile:
     /// over those of the part.
@@ -143,12 +154,12 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// Vectors of entries, of few cells: (entry, cell, register_tile, out_block, segment, tile, group), what the tap of an entry
     /// of a register tile sees; and (lane, entry, register_tile, panel, ...) are the sums of a tile, which is a part.
     bool entries_in_vectors = false;
-    Halide::Func seen{"seen"};
+    Halide::Func seen{"seen"}, entry_pairs{"entry_pairs"};  ///< (pair, entry, number of the pair, register_tile, ...)
     Halide::RDom seen_cells;
     /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of
     /// channels.
     Halide::Func turned_sums{"turned_sums"};
-    Halide::RDom summed_cells, tiles;  ///< the latter of segment, tile
+    Halide::RDom summed_cells, tiles;  ///< cell (pairs: number, pair); segment, tile
     /// Stores in its update.
     Halide::Func partial;
     struct {

@@ -134,8 +134,9 @@ class Places {
         vector_ = size.vector;
         // Not a power of two: the channels of a place would meet in one set of the cache.
         const int line = 16;
-        const Expr seen = tile_height() == 1 ? places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low
+        Expr seen = tile_height() == 1 ? places_of(rows_) + (seen_rows_ - rows_) * pitch_ + x.high - x.low
                                              : seen_rows_ * pitch_ + vector_;
+        if (size.pairs_of_cells) seen += axes[0].spots();  // behind the last cell, whose neighbour is zero
         window_ = (rounded_up(seen, line) / 2 * 2 + 1) * line;
     }
 
@@ -218,18 +219,19 @@ class Places {
     /// where rows are many, so images are subtracted first.
     Expr real_rows(const Expr &from, const Expr &to) const {
         const PerAxis first = row(from), last = row(to);
-        const Expr images = clamp(last.back() - first.back(), 0, min(rows_ / pitch_of_images() + 1, images_));
-        return images * rows_of_image() + real_rows_of_image(last) - real_rows_of_image(first);
+        const Expr images = clamp(last.back() - first.back(), 0, min(rows_ / pitch_of(outermost()) + 1, images_));
+        return images * rows_within(outermost()) + real_rows_of_image(last) - real_rows_of_image(first);
     }
-    /// Rows of an image, and with gaps.
-    Expr pitch_of_images() const {
+    int outermost() const { return static_cast<int>(axes_.size()) - 1; }
+    /// Rows of all axes up to this one, with gaps and without: of a plane, of an image.
+    Expr pitch_of(int axis) const {
         Expr pitch = 1;
-        for (std::size_t d = 1; d < axes_.size(); d++) pitch = pitch * axes_[d].pitch();
+        for (int d = 1; d <= axis; d++) pitch = pitch * axes_[d].pitch();
         return pitch;
     }
-    Expr rows_of_image() const {
+    Expr rows_within(int axis) const {
         Expr rows = 1;
-        for (std::size_t d = 1; d < axes_.size(); d++) rows = rows * axes_[d].cells;
+        for (int d = 1; d <= axis; d++) rows = rows * axes_[d].cells;
         return rows;
     }
 

@@ -38,6 +38,12 @@ inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const
 /// What is copied: elements in float32.
 using Load = std::function<Expr(const Expr &)>;
 
+/// As it is staged: of a bfloat16 the upper half of its float32.
+inline Expr kept(const FlatGemmSizes &size, const Expr &value) {
+    using namespace Halide;
+    return size.keeps_type() ? reinterpret(BFloat(16), cast<uint16_t>(reinterpret<uint32_t>(value) >> 16)) : value;
+}
+
 /// Copies of rows of the picture (x, y, z, channel, group, image), with their gaps: an update for each of several widths.
 template <class Tensor>
 class Staging {
@@ -174,7 +180,7 @@ class Staging {
         if (f_.size.entries > 0) seen.push_back(places_.positions_before(v.row, v.segment, v.tile));
         f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
         f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 
-            f_.size.only_seen ? Halide::undef<float>() : kept(0.f);
+            f_.size.only_seen ? Halide::undef(kept(f_.size, 0.f).type()) : kept(f_.size, 0.f);
         if (f_.size.only_seen) zero_gaps();
     }
     // Vectors go beyond a gap, where rows are copied later, and the last begins early. Where some lanes of a vector of channels are
@@ -197,7 +203,7 @@ class Staging {
         r.where(gap(0) < gap(1));  // outside of the loop over channels
         r.where(r[1] * width < (gap(1) - gap(0)) * of_place);
         const Expr all = window * of_place, at = Halide::min(gap(0) * of_place + r[1] * width, all - width) + r[0];
-        f_.staged(promised(at, all), v.summed, v.plane, v.segment, v.tile, v.group) = 0.f;
+        f_.staged(promised(at, all), v.summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, 0.f);
     }
     Expr of_row(const Expr &number, int i) const {
         const FlatGemmVars &v = f_.v;
@@ -207,7 +213,7 @@ class Staging {
     // repeat it.
     Expr element(const Expr &cell, const Expr &row, bool turned = false) const {
         const Expr summed = f_.v.summed, channels = picture_.dim(rank_).extent();
-        const bool goes_beyond = turned || (f_.size.turned && !f_.size.joined_terms);
+        const bool goes_beyond = turned || (f_.size.turned && !f_.size.taps_inside());
         return element_of(cell, row, goes_beyond         ? promised(Halide::min(summed, channels - 1), channels)
                                      : f_.size.depthwise ? promised(summed, channels)
                                                          : summed);
@@ -233,11 +239,6 @@ class Staging {
         add_at(promised(place(cell, row) * channels + channel, places_.window() * channels), 0, width, r, number, row,
                element_of(cell, row, promised(channel, channels)));
     }
-    // Of a bfloat16 the upper half of its float32.
-    Expr kept(const Expr &value) const {
-        using namespace Halide;
-        return f_.size.pairs ? reinterpret(BFloat(16), cast<uint16_t>(reinterpret<uint32_t>(value) >> 16)) : value;
-    }
     Expr place(const Expr &cell, const Expr &row) const { return row * places_.seen_pitch() + cell - span(2); }
     // While `number` is below what the row has of the width.
     void add_at(const Expr &place, const Expr &summed, int width, Halide::RDom r, const Expr &number, const Expr &row,
@@ -248,7 +249,7 @@ class Staging {
         r.where(number < of_width);
         if (f_.size.depthwise && f_.size.any_layout() && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
-        f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(value);
+        f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, value);
         f_.copies.push_back({width, f_.staged.num_update_definitions() - 1, r});
     }
 };
@@ -258,7 +259,8 @@ template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    if (f.size.joined_terms) f.size.any_layout() ? staging.copy_spots() : staging.copy_places(false);
+    if (f.size.taps_inside()) staging.copy_places(false);
+    else if (f.size.joined_terms && f.size.any_layout()) staging.copy_spots();
     else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
     else staging.copy_places(places_inside);

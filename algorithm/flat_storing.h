@@ -102,7 +102,7 @@ class Storing {
               f_.interleaved(element, s.vector, s.row, s.phase_y, s.phase_z, lane, panel(), s.segment, s.tile, s.group));
     }
 
-    /// The same of cells without gaps: rows that lie one after the other, of whole images, are stored as one.
+    /// The same of cells without gaps: rows that lie one after the other, of whole planes or images, are stored as one.
     void store_turned_cells(const Expr &lane) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
@@ -154,22 +154,28 @@ class Storing {
     Expr extent(int d) const { return output_.dim(d).extent(); }
     Expr channels() const { return extent(rank_); }
     Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
-    // Whole rows lie one after the other.
-    Expr rows_are_dense() const {
+    // Whole rows of the axes up to this one lie one after the other.
+    Expr rows_are_dense(int axis) const {
         Expr dense = places_.length() == extent(0), all = 1;
-        for (int d = 1; d < rank_; d++) {
+        for (int d = 1; d <= axis; d++) {
             all = all * extent(d - 1);
             dense = dense && output_.dim(d).stride() == all;
         }
         return dense;
     }
-    // Images of a tile are stored as one row each.
-    Expr joins_rows() const { return rows_are_dense() && places_.rows() % places_.pitch_of_images() == 0; }
+    // Planes, or images, of a tile that has whole ones are stored as one row each.
+    Expr joins_rows(int axis) const { return rows_are_dense(axis) && places_.rows() % places_.pitch_of(axis) == 0; }
     Expr rows_of_run() const {
-        const bool joins = f_.size.only_cells && f_.size.turned && Halide::Internal::is_const_one(x().stride);
-        return joins ? select(joins_rows(), places_.pitch_of_images(), 1) : Expr(1);
+        Expr rows = 1;
+        if (!f_.size.only_cells || !f_.size.turned || !Halide::Internal::is_const_one(x().stride)) return rows;
+        for (int d = 1; d < rank_; d++) rows = select(joins_rows(d), places_.pitch_of(d), rows);
+        return rows;
     }
-    Expr run() const { return places_.length() * select(joins_rows(), places_.rows_of_image(), 1); }
+    Expr run() const {
+        Expr rows = 1;
+        for (int d = 1; d < rank_; d++) rows = select(joins_rows(d), places_.rows_within(d), rows);
+        return places_.length() * rows;
+    }
     Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }
     Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
 

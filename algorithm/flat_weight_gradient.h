@@ -37,7 +37,7 @@ class WeightGradientSum {
           of_place_(f.size.joined_terms ? out_channels_ : Expr(1)) {
         f.input_rows_are_dense = input.dim(0).stride() == 1, f.output_rows_are_dense = output_gradient.dim(0).stride() == 1;
         const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps_, taps_);
-        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0] * of_place_, f.taps(tap, 0)[1], entry / order.channel % block.outputs);
+        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0] * of_place_ * of_pairs(), f.taps(tap, 0)[1], entry / order.channel % block.outputs);
     }
 
     void define() {
@@ -64,6 +64,8 @@ class WeightGradientSum {
     const Expr of_place_;  ///< elements of the output gradient that lie together: all channels of a spot, or one's
 
     Expr channels() const { return input_.dim(rank_).extent(); }
+    /// Elements that tables of places count of a place.
+    int of_pairs() const { return f_.entries_in_vectors ? 1 : f_.size.cells_together(); }
     Expr block_entries() const { return block_.outputs * taps_; }
 
     // Rows of the input lie in their places, in whole panels of channels. A segment that begins early has only what is
@@ -87,13 +89,30 @@ class WeightGradientSum {
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         place_cells();
         // Lanes beyond the last channel.
-        f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
+        f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = undef(kept(f_.size, 0.f).type());
         f_.input_zeros = RDom({{0, f_.lanes}, {0, most_cells()}}, "input_zeros");
         f_.input_zeros.where((v.panel + 1) * f_.lanes > channels());
         f_.input_zeros.where(f_.input_zeros[1] < cells_before(places_.rows()));
-        f_.staged_input(f_.input_zeros[1], f_.input_zeros[0], v.panel, v.segment, v.tile, v.group) = 0.f;
+        f_.staged_input(f_.input_zeros[1], f_.input_zeros[0], v.panel, v.segment, v.tile, v.group) = kept(f_.size, 0.f);
         if (!f_.entries_in_vectors) turn_input();
         copy_input();
+        if (f_.size.pairs_of_cells) pair_cells();
+    }
+    // The last cell of a row may have no neighbour.
+    void pair_cells() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        f_.input_ends = RDom({{0, f_.lanes}, {0, places_.rows()}}, "input_ends");
+        RDom &r = f_.input_ends;
+        r.where(input_row(r[1], rank_ + 2) % 2 != 0);
+        f_.staged_input(promised(cells_before(r[1] + 1) - 1, most_cells()), r[0], v.panel, v.segment, v.tile, v.group) =
+            kept(f_.size, 0.f);
+        f_.input_pairs(v.pair, v.lane, v.place, v.panel, v.segment, v.tile, v.group) =
+            f_.staged_input(v.place * 2 + v.pair, v.lane, v.panel, v.segment, v.tile, v.group);
+        if (f_.entries_in_vectors) return;
+        const Expr to_neighbour = places_.axes()[0].spots() * of_place_;
+        f_.seen_pairs(v.element, v.summed, v.plane, v.segment, v.tile, v.group) =
+            f_.staged(v.element / 2 + v.element % 2 * to_neighbour, v.summed, v.plane, v.segment, v.tile, v.group);
     }
     // Vectors go beyond a row's end, and the next row's are written after them.
     void place_cells() {
@@ -103,16 +122,20 @@ class WeightGradientSum {
         f_.cells_before(v.row, v.segment, v.tile) = 0;
         f_.counted_rows = RDom(0, places_.rows(), "counted_rows");
         const RVar row = f_.counted_rows.x;
-        f_.cells_before(row + 1, v.segment, v.tile) = cells_before(row) + input_row(row, rank_ + 2);
+        f_.cells_before(row + 1, v.segment, v.tile) = cells_before(row) + together(input_row(row, rank_ + 2));
         f_.cell_places(v.place, v.segment, v.tile) = undef<int>();
         f_.placed = RDom({{0, vector}, {0, rounded_up(places_.length(), vector)}, {0, places_.rows()}}, "placed");
         RDom &r = f_.placed;
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
-            places_.seen(r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell, 0) * of_place_;
+            places_.seen(r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell, 0) * of_place_ * of_pairs();
     }
-    Expr most_cells() const { return places_.rows() * places_.length(); }
+    Expr most_cells() const { return places_.rows() * together(places_.length()); }
+    Expr together(const Expr &cells) const {
+        const int count = f_.size.cells_together();
+        return count == 1 ? cells : rounded_up(cells, count) * count;
+    }
     Expr cells_before(const Expr &row) const { return f_.cells_before(row, f_.v.segment, f_.v.tile); }
     Expr first(const Expr &segment) const { return segment * places_.length(); }
     Expr own(const Expr &segment) const { return places_.begin(segment) + places_.length() - first(segment); }
@@ -160,27 +183,38 @@ class WeightGradientSum {
     }
     void stage_input_element(const Expr &cell, const Expr &row, const Expr &lane, const Expr &value) {
         const FlatGemmVars &v = f_.v;
-        f_.staged_input(promised(cells_before(row) + cell, most_cells()), lane, v.panel, v.segment, v.tile, v.group) = value;
+        f_.staged_input(promised(cells_before(row) + cell, most_cells()), lane, v.panel, v.segment, v.tile, v.group) = kept(f_.size, value);
+    }
+
+    // Cells, or pairs of them.
+    std::pair<Halide::RVar, Halide::RVar> cells_to_sum() {
+        const int count = f_.size.cells_together();
+        f_.summed_cells = Halide::RDom({{0, most_cells() / count}, {0, count}}, "summed_cells");
+        f_.summed_cells.where(f_.summed_cells.x < cells_before(places_.rows()) / count);
+        return {f_.summed_cells.x, f_.summed_cells.y};
     }
 
     void sum_tile() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        f_.summed_cells = RDom(0, most_cells(), "summed_cells");
-        const RVar cell = f_.summed_cells.x;
-        f_.summed_cells.where(cell < cells_before(places_.rows()));
-        const Expr place = f_.cell_places(cell, v.segment, v.tile);
+        const int count = of_pairs();
+        const auto [number, of_pair] = cells_to_sum();
+        const Expr place = f_.cell_places(number * count, v.segment, v.tile);
         const auto entry = [&](int i) -> Expr { return f_.entries(v.entry)[i]; };
         const Expr out_channel = v.out_block * block_.outputs + promised(entry(2), block_.outputs);
         const Expr seen_channel =
             f_.size.depthwise ? v.panel * f_.lanes + v.lane : promised(Halide::min(out_channel, out_channels_ - 1), out_channels_);
         const bool of_spots = f_.size.joined_terms;
-        const Expr seen = place + entry(0) + (of_spots ? seen_channel : Expr(0));
+        const Expr seen = place + entry(0) + (of_spots ? seen_channel * count : Expr(0));
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
+        const Expr at = promised(seen, places_.window() * of_place_ * count - count + 1), summed = of_spots ? Expr(0) : seen_channel;
+        const Expr plane = promised(entry(1), places_.planes());
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) +=
-            f_.staged_input(cell, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.staged(promised(seen, places_.window() * of_place_), of_spots ? Expr(0) : seen_channel,
-                      promised(entry(1), places_.planes()), v.segment, v.tile, v.group);
+            f_.size.pairs_of_cells
+                ? cast<float>(f_.input_pairs(of_pair, v.lane, number, v.panel, v.segment, v.tile, v.group)) *
+                      cast<float>(f_.seen_pairs(at + of_pair, summed, plane, v.segment, v.tile, v.group))
+                : f_.staged_input(number, v.lane, v.panel, v.segment, v.tile, v.group) *
+                      f_.staged(at, summed, plane, v.segment, v.tile, v.group);
     }
 
     void sum_part() {
@@ -247,13 +281,16 @@ class WeightGradientSum {
             return f_.entries(promised(min(number, entries_of(v.out_block) - 1), block_entries()))[i];
         };
         const Expr channel = v.out_block * block_.outputs + promised(entry(2), block_.outputs);
-        f_.seen(v.entry, v.place, v.register_tile, v.out_block, v.segment, v.tile, v.group) = undef<float>();
+        f_.seen(v.entry, v.place, v.register_tile, v.out_block, v.segment, v.tile, v.group) = undef(kept(f_.size, 0.f).type());
         f_.seen_cells = RDom(0, most_cells(), "seen_cells");
         const RVar cell = f_.seen_cells.x;
         f_.seen_cells.where(cell < cells_before(places_.rows()));
         f_.seen(v.entry, cell, v.register_tile, v.out_block, v.segment, v.tile, v.group) =
             f_.staged(promised(f_.cell_places(cell, v.segment, v.tile) + entry(0), places_.window()),
                       promised(channel, out_channels_), promised(entry(1), places_.planes()), v.segment, v.tile, v.group);
+        if (f_.size.pairs_of_cells)
+            f_.entry_pairs(v.pair, v.entry, v.place, v.register_tile, v.out_block, v.segment, v.tile, v.group) =
+                f_.seen(v.entry, v.place * 2 + v.pair, v.register_tile, v.out_block, v.segment, v.tile, v.group);
     }
 
     // A part is a tile, whose sums are complete in registers.
@@ -261,13 +298,14 @@ class WeightGradientSum {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const int lanes = f_.lanes, size = f_.outputs;
-        f_.summed_cells = RDom(0, most_cells(), "summed_cells");
-        const RVar cell = f_.summed_cells.x;
-        f_.summed_cells.where(cell < cells_before(places_.rows()));
+        const auto [number, of_pair] = cells_to_sum();
         f_.tile_sum(v.lane, v.entry, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
         f_.tile_sum(v.lane, v.entry, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group) +=
-            f_.staged_input(cell, v.lane, v.panel, v.segment, v.tile, v.group) *
-            f_.seen(v.entry, cell, v.register_tile, v.out_block, v.segment, v.tile, v.group);
+            f_.size.pairs_of_cells
+                ? cast<float>(f_.input_pairs(of_pair, v.lane, number, v.panel, v.segment, v.tile, v.group)) *
+                      cast<float>(f_.entry_pairs(of_pair, v.entry, number, v.register_tile, v.out_block, v.segment, v.tile, v.group))
+                : f_.staged_input(number, v.lane, v.panel, v.segment, v.tile, v.group) *
+                      f_.seen(v.entry, number, v.register_tile, v.out_block, v.segment, v.tile, v.group);
 
         const Expr panels = rounded_up(channels(), lanes), out_blocks = rounded_up(out_channels_, block_.outputs);
         auto &s = f_.stored;

@@ -9,7 +9,8 @@
 namespace conv_transpose {
 
 /// (element of a run, 0, channel, run, group) -> (lane, summed channel, tap, 0, panel + panels * group), float32. A run is what
-/// lies side by side of a channel: all taps of a summed channel, or of all of them. Channels beyond the last are zero.
+/// lies side by side of a channel: all taps of a summed channel, or of all of them; with tap and summed channel exchanged, all
+/// channels of a tap. Channels beyond the last are zero.
 ///
 /// Elements are turned 4 x 4 at a time, some of a run for four lanes, then for the next, since what lanes read may lie at multiples
 /// of a power of two, more of them than a set of the cache holds.
@@ -17,7 +18,8 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
   public:
     /// What the weights are given in.
     GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
-    /// For kernels that multiply pairs of what is given, not float32: two summed channels lie side by side, along dimension 3.
+    /// For kernels that multiply pairs of what is given, not float32: two summed channels lie side by side, along dimension 3. They
+    /// are counted by that of dimensions 1 and 2 whose steps are shorter: the runtime exchanges those where channels lie inside of taps.
     GeneratorParam<bool> pairs{"pairs", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
@@ -32,9 +34,10 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         using namespace Halide;
         const auto known = [](const Expr &i, const Expr &extent) -> Expr { return unsafe_promise_clamped(i, 0, extent - 1); };
         const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
-        const Expr lanes = packed.dim(0).extent(), taps = packed.dim(2).extent();
-        const int together = pairs ? 2 : 1;
-        const Expr summed = packed.dim(1).extent() * together;
+        const Expr lanes = packed.dim(0).extent();
+        const Expr pairs_inside = packed.dim(1).stride() > packed.dim(2).stride();
+        const Expr outer_pair = pairs ? select(pairs_inside, 1, 2) : Expr(1), inner_pair = pairs ? select(pairs_inside, 2, 1) : Expr(1);
+        const Expr outer = packed.dim(1).extent() * outer_pair, inner = packed.dim(2).extent() * inner_pair;
         const Expr panels = packed.dim(4).extent() / groups;
         const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
         const auto channel = [&](const Expr &panel) -> Expr { return panel % panels * lanes + lane_; };
@@ -43,12 +46,13 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
                                       known(of_run, runs), known(panel / panels, groups));
             return pairs ? reinterpret<uint16_t>(value) : loaded(value, get_target());
         };
-        place_(element_) = Tuple(element_ / taps, element_ % taps);
+        place_(element_) = Tuple(element_ / inner, element_ % inner);
         packed(lane_, Var(), Var(), Var(), Var()) = undef(pairs ? halide_type(given) : Float(32));
         const auto pack = [&](const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
-            const Expr summed_channel = known(of_run * (run / taps) + place_(element)[0], summed);
+            const Expr outside = known(of_run * (run / inner) + place_(element)[0], outer), inside = known(place_(element)[1], inner);
+            const Expr of_pair = pairs ? select(pairs_inside, inside % 2, outside % 2) : Expr(0);
             const Expr kept = select(channel(panel) < channels, value, cast(value.type(), 0));
-            packed(lane_, summed_channel / together, known(place_(element)[1], taps), summed_channel % together, panel) =
+            packed(lane_, outside / outer_pair, inside / inner_pair, of_pair, panel) =
                 pairs ? reinterpret(halide_type(given), kept) : kept;
         };
         const Expr in_vectors = run >= width && weight.dim(0).stride() == 1;

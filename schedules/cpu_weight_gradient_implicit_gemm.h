@@ -39,6 +39,23 @@
 
 namespace conv_transpose {
 
+/// The sums of a register tile, over cells or pairs of them.
+inline void sum_cells(FlatWeightGradientFuncs &f, const Halide::Var &lanes, const Halide::Var &others) {
+    const Halide::RVar cells = f.summed_cells.x, pair = f.summed_cells.y;
+    Halide::Stage sums = f.tile_sum.update();
+    if (f.size.pairs_of_cells) sums.atomic();
+    sums.reorder({pair, lanes, others, cells}).vectorize(lanes, f.size.vector).unroll(lanes).unroll(others);
+    if (f.size.pairs_of_cells) sums.vectorize(pair, 2);
+}
+
+/// The input's pairs, and zeros in place of what rows lack of one.
+inline void pair_input(FlatWeightGradientFuncs &f) {
+    const FlatGemmVars &v = f.v;
+    f.staged_input.update(f.staged_input.num_update_definitions() - 1).allow_race_conditions()
+        .reorder({f.input_ends[0], f.input_ends[1], v.panel});
+    f.input_pairs.bound_extent(v.pair, 2).bound_extent(v.lane, f.lanes).unroll(v.pair);
+}
+
 template <bool depthwise>
 struct CpuWeightGradientProduct : CpuSchedule {
     static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
@@ -54,12 +71,15 @@ struct CpuWeightGradientProduct : CpuSchedule {
 
     /// The output gradient has its channels innermost, and is copied as it lies; so has the input.
     GeneratorParam<bool> spots{"spots", false};
+    /// Pairs of cells in bfloat16 are multiplied.
+    GeneratorParam<bool> pairs{"pairs", false};
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         f.lanes = vectors * vector, f.outputs = outputs;
         f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
-                  .depthwise = depthwise, .turns_copies = depthwise, .only_seen = true, .joined_terms = spots};
+                  .depthwise = depthwise, .turns_copies = depthwise, .only_seen = true, .joined_terms = spots,
+                  .pairs_of_cells = pairs};
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -109,13 +129,25 @@ struct CpuWeightGradientProduct : CpuSchedule {
             stage_channels(f, static_cast<int>(f.copies.size()) - 1);
         }
         stage_input(f, segment, work);
+        if (pairs) stage_pairs(f, segment, work);
 
         f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
             .vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
-        f.tile_sum.update().reorder(v.lane, v.entry, f.summed_cells.x).vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
+        sum_cells(f, v.lane, v.entry);
     }
 
   private:
+    void stage_pairs(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        for (Func pairs : {f.input_pairs, f.seen_pairs}) pairs.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
+        pair_input(f);
+        f.input_pairs.vectorize(v.lane, width);
+        f.seen_pairs.align_bounds(v.element, 2).split(v.element, v.place, v.pair, 2, TailStrategy::RoundUp)
+            .unroll(v.pair).vectorize(v.place, width, TailStrategy::RoundUp);
+    }
+
     void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
@@ -160,12 +192,14 @@ struct CpuWeightGradientEntries : CpuSchedule {
     GeneratorParam<int> min_in_channels{"min_in_channels", 1}, max_in_channels{"max_in_channels", 0};
     /// What its tap sees of a place is put beside others once, for all of these.
     GeneratorParam<int> min_channels_of_place{"min_channels_of_place", 6};
+    /// Pairs of cells in bfloat16 are multiplied.
+    GeneratorParam<bool> pairs{"pairs", false};
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         f.lanes = channels, f.outputs = vectors * vector, f.entries_in_vectors = true;
         f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true,
-                  .chunk = 16, .only_seen = true};
+                  .chunk = 16, .only_seen = true, .pairs_of_cells = pairs};
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -197,6 +231,12 @@ struct CpuWeightGradientEntries : CpuSchedule {
         f.staged_input.update(0).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel});
         f.staged_input.update(1).allow_race_conditions().reorder({f.input_copy[0], f.input_copy[1], f.input_copy[2], v.panel});
 
+        if (pairs) {
+            pair_input(f);
+            f.input_pairs.compute_at(f.partial, work);
+            f.entry_pairs.compute_at(f.partial, work).bound_extent(v.pair, 2).bound_extent(v.entry, f.outputs).unroll(v.pair)
+                .vectorize(v.entry, width);
+        }
         f.seen.compute_at(f.partial, work).bound_extent(v.entry, f.outputs);
         f.seen.update().vectorize(v.entry, width).reorder({v.entry, f.seen_cells.x});
 
@@ -204,7 +244,7 @@ struct CpuWeightGradientEntries : CpuSchedule {
         f.tile_sum.compute_at(f.partial, s.vector).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
             .reorder_storage(v.entry, v.lane, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group)
             .reorder(v.entry, v.lane).vectorize(v.entry, width).unroll(v.entry).unroll(v.lane);
-        f.tile_sum.update().reorder(v.entry, v.lane, f.summed_cells.x).vectorize(v.entry, width).unroll(v.entry).unroll(v.lane);
+        sum_cells(f, v.entry, v.lane);
     }
 };
 

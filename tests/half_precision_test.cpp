@@ -185,6 +185,24 @@ TEST_P(PairsOfBfloat16, AreMultiplied) {
     }
 }
 
+// Kernels of CPUs that multiply pairs of bfloat16: of channels, which are packed so in both layouts of weights; of cells in weight
+// gradients, in rows of an odd number of them, of one, and in segments; many channels of few places.
+TEST_P(PairsOfBfloat16, AreOfChannelsOrCells) {
+    const char *const pairs[] = {"n2ic5oc6ih3iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n1g2ic34oc4ih2iw1kh2kw3dh2dw2",
+                                 "n3ic17oc2id2ih3iw4kd2kh2kw2sd2sh2sw2", "n1ic3oc18iw1501kw5sw3pw1", "n2ic20oc34ih5iw16kh1kw1",
+                                 "n1ic192oc20ih3iw3kh4kw4sh2sw2ph1pw1", "n2ic40oc16iw5kw4sw2pw1"};
+    for (const Layout pictures : {Layout::channels_first, Layout::channels_last})
+        for (const Layout weights : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : pairs)
+                for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient}) {
+                    PlanOptions options;
+                    options.input = options.output = {ElementType::bfloat16, pictures};
+                    options.weight = {ElementType::bfloat16, weights};
+                    expect_exact(Problem::parse(text), operation, options, 0, "pairs");
+                    if (HasFailure()) return;
+                }
+}
+
 INSTANTIATE_ON_DEVICES(HalfPrecision);
 INSTANTIATE_TEST_SUITE_P(Devices, PairsOfBfloat16, ::testing::Values(Device::cpu), [](const auto &) { return "cpu"; });
 

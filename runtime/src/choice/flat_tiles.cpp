@@ -125,9 +125,7 @@ class Cut {
         all_rows_ = static_cast<int64_t>(std::min(t.rows, double(max_elements_32bit())));
         const int64_t a_share = std::max(ceil_divide(all_rows_ * segments_, several), ceil_divide(least_, pitch_));
         const int64_t most = std::clamp<int64_t>(std::min(wanted_ / pitch_, a_share), 1, std::max<int64_t>(all_rows_, 1));
-        // Cells of whole images are stored together, however short rows are.
-        const bool of_images = k_.only_cells && !forward_ && x_.cells < vector_of(k_) && image_rows_ <= most;
-        const int64_t unit = of_images ? static_cast<int64_t>(image_rows_) : tile_.height;
+        const int64_t unit = rows_stored_together(most);
         const auto cost_of = [&](int64_t n) {
             return of_all(n, [&](int64_t rows) { return computed(t, rows); }) +
                    0.1 * of_all(n, [&](int64_t rows) { return copied(rows); });
@@ -146,6 +144,14 @@ class Cut {
             if (cost < less * least_cost) t.tile_rows = n, least_cost = cost;
         }
         return least_cost;
+    }
+
+    // Cells of whole images or planes are stored together, however short rows are, which is worth tiles of some more rows.
+    int64_t rows_stored_together(int64_t most) const {
+        constexpr int64_t worth = 2;
+        if (!k_.only_cells || forward_ || x_.cells >= vector_of(k_)) return tile_.height;
+        if (image_rows_ <= double(most)) return static_cast<int64_t>(image_rows_);
+        return y_.pitch <= worth * most ? y_.pitch : 1;
     }
 
     // Each block of panels copies for itself: as many as make enough tasks.
@@ -167,6 +173,7 @@ class Cut {
         t.computed = of_all(t.tile_rows, [&](int64_t n) { return computed(t, n); }) * segments;
         t.copied = of_all(t.tile_rows, [&](int64_t n) { return copied(n); }) * segments;
         t.stored_cells = of_all(t.tile_rows, [&](int64_t n) { return double(n * t.segment_cells); }) * segments;
+        t.run_cells = t.segment_cells * (t.tile_rows % y_.pitch == 0 && rows_stored_together(t.tile_rows) > 1 ? y_.cells : 1);
         t.stored_rows = of_all(t.tile_rows, [](int64_t n) { return double(n); }) * segments;
         t.copied_floats = copied(t.tile_rows) * summed();
     }

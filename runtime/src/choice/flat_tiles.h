@@ -39,6 +39,7 @@ struct FlatTiles {
     int64_t blocks;           ///< of panels, each of which copies for itself
     double computed, copied;  ///< places of all tiles: of register tiles, and of a channel's plane
     double stored_cells, stored_rows;
+    int64_t run_cells;  ///< that are stored together: of a segment, or of the rows of a plane or an image
     double copied_floats;  ///< by a tile
 };
 

@@ -29,7 +29,7 @@ class FlatTime {
         : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
           forward_product_(forward_ && !k.packs_groups && !k.any_layout), gradient_product_(!forward_ && !k.packs_groups),
-          turns_copies_(k.turns_channels && !k.joined_terms),
+          turns_copies_(k.turns_channels && !k.taps_innermost),
           reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
           writes_apart_(is_apart(written, forward_ ? output_positions(p) : input_positions(p))) {}
 
@@ -185,7 +185,7 @@ class FlatTime {
         if (k_.any_layout) return writes_apart_ ? 120 : 0;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
-        const double vectors = double(round_up(tiles_.segment_cells, 16)) / double(tiles_.segment_cells);
+        const double vectors = double(round_up(tiles_.run_cells, 16)) / double(tiles_.run_cells);
         return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * vectors;
     }
 
