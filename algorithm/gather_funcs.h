@@ -21,6 +21,7 @@ struct GatherTile {
     int channels, groups, threads, parts = 1;
     bool channels_last = false;
     int part_axis = 0, window = 0;  // 0: x, 1: y; 0 taps: no window
+    bool multiplies_zeros = false;  // a window's taps that a position lacks have weights of zero, and no test of their own
 
     bool has_window(int axis) const { return window > 0 && axis == part_axis; }
     int taps_at_once() const { return window > 0 ? window : 1; }

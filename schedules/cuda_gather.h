@@ -163,8 +163,11 @@ struct CudaDepthwiseVectors : CudaGather {
     Halide::GeneratorParam<int> groups{"groups", 4};
     CudaDepthwiseVectors() { channels.set(1); }
     int weight_channel_multiple() const { return groups; }
-    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window}; }
-    void describe(KernelDescription &description) const { description.set("group_multiple", groups); }
+    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window, window > 0}; }
+    void describe(KernelDescription &description) const {
+        description.set("group_multiple", groups);
+        if (tile().multiplies_zeros) description.set("strict_propagation", "false");
+    }
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 };
 
