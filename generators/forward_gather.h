@@ -68,9 +68,11 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
                         packed_weight().at(weight, taps, packed_weight().packed() ? at.channel : channel, summed, group);
                     return tile.multiplies_zeros ? select(live(t[along], in_window), value, 0.f) : value;
                 }));
-        f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
-            activate(f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer), activation, slope);
         f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        f.no_activation = f.no_smooth_activation && slope == 1.f;
+        const Expr sum = f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer);
+        f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            branch(f.no_activation, sum, activate(sum, activation, slope));
         store_tiles(f, *written_, tiles, target);
     }
 

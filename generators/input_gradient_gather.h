@@ -34,7 +34,8 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         const bool window = tile.window > 0;
         Tiles<Written> tiles{*written_, tile, target.has_gpu_feature(), f.place, window ? axis(along).dilation : Expr(1)};
         // In channels_first, with several channels or a window, it took up to 1.3 times as long (H200, 2026-11-22).
-        if (tile.channels_last || (tile.channels == 1 && !window && !tiles.of_rows())) tiles.keep_places(f.thread, f.block);
+        if (tile.channels_last || (tile.channels == 1 && (!window || tile.multiplies_zeros) && !tiles.of_rows()))
+            tiles.keep_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         std::vector<Expr> taps{axis(0).kernel, axis(1).kernel, axis(2).kernel};
         const Expr stride = axis(along).stride, first_taps = window ? min(stride, taps[along]) : Expr(1);

@@ -57,6 +57,7 @@ struct CudaGather : CudaSchedule {
     Halide::GeneratorParam<int> max_products{"max_products", 0};
     /// They say how parts of a thread lie; see GatherTile.
     Halide::GeneratorParam<int> part_axis{"part_axis", 0}, window{"window", 0};
+    Halide::GeneratorParam<bool> multiplies_zeros{"multiplies_zeros", false};
 
     int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
     void describe(KernelDescription &description) const {
@@ -72,7 +73,7 @@ struct CudaGather : CudaSchedule {
             for (const char *most : {"max_in_channels", "max_out_channels"}) description.set(most, channels);
     }
 
-    GatherTile tile() const { return {channels, 1, threads, parts, false, part_axis, window}; }
+    GatherTile tile() const { return {channels, 1, threads, parts, false, part_axis, window, multiplies_zeros}; }
 
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 
@@ -101,7 +102,7 @@ struct CudaGather : CudaSchedule {
                 .reorder(f.channel, f.group).unroll(f.channel).unroll(f.group);
         for (Func of_parts : {f.finished, f.sum})
             of_parts.bound_extent(f.part, tile.parts).reorder(f.channel, f.group, f.part).unroll(f.part);
-        f.finished.specialize(f.no_smooth_activation);
+        for (const Expr &condition : {f.no_activation, f.no_smooth_activation}) f.finished.specialize(condition);
 
         RVar summed{"summed_vector"};
         Stage update = f.sum.update();
@@ -144,6 +145,7 @@ struct CudaDepthwiseGather : CudaGather {
         description.set("max_out_channels", 4);
         if (window > 0) description.set("min_output", parts + parts / 2, 1);
         if (min_taps > 0) description.set("min_taps", min_taps);
+        if (multiplies_zeros) description.set("strict_propagation", "false");
     }
 };
 
@@ -163,10 +165,10 @@ struct CudaDepthwiseVectors : CudaGather {
     Halide::GeneratorParam<int> groups{"groups", 4};
     CudaDepthwiseVectors() { channels.set(1); }
     int weight_channel_multiple() const { return groups; }
-    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window, window > 0}; }
+    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window, multiplies_zeros}; }
     void describe(KernelDescription &description) const {
         description.set("group_multiple", groups);
-        if (tile().multiplies_zeros) description.set("strict_propagation", "false");
+        if (multiplies_zeros) description.set("strict_propagation", "false");
     }
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 };
