@@ -8,6 +8,7 @@
 #include "Halide.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/device_assertions.h"
+#include "compiler/passes/store_bases.h"
 #include "compiler/passes/word_accesses.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
@@ -96,9 +97,10 @@ struct GatherGenerator : AnyTensors {
         return tile.channels_last ? known(group, written_->dim(4).extent()) : within(group, 4);
     }
 
-    static void add_passes(Halide::Pipeline pipeline, const GatherTile &tile, const Halide::Target &target) {
+    void add_passes(Halide::Pipeline pipeline, const GatherTile &tile, const Halide::Target &target) const {
         if (!target.has_gpu_feature()) return;
         pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+        if (funcs_.place.defined()) pipeline.add_custom_lowering_pass(new StoreBases(funcs_.place.name(), funcs_.finished.name()));
         if (tile.vector() > 1) pipeline.add_custom_lowering_pass(new WordAccesses);
     }
 
