@@ -81,7 +81,7 @@ struct CudaGather : CudaSchedule {
     void describe_tile(KernelDescription &description) const {
         description.set("parts", parts);
         description.set("part_axis", part_axis);
-        if (window > 0) description.set("parts_are_neighbours", "true");
+        if (window > 0) description.set("parts_are_neighbours", "true"), description.set("taps_at_once", window);
         description.set("block_channels", channels);
     }
     /// So many summed channels are read at once.
@@ -91,7 +91,8 @@ struct CudaGather : CudaSchedule {
         Stage stored = f.output.update();
         stored.allow_race_conditions()  // no two elements are one
             .reorder(r[0], r[1], r[2], r[3], r[4], r[5]);
-        if (tile.vector() > 1) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
+        // LLVM stores two numbers of float32 in place of two of float16 (Halide 21.0).
+        if (tile.vector() > 2) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
         stored.unroll(r[0]).unroll(r[1]).unroll(r[2]).gpu_blocks(r[4], r[5]).gpu_threads(r[3]).never_partition_all();
 
         if (f.place.defined()) f.place.compute_at(f.output, r[3]).store_in(MemoryType::Register);
@@ -142,6 +143,7 @@ struct CudaDepthwiseGather : CudaGather {
     int weight_channel_multiple() const { return 0; }
     /// More channels of a group share what a thread reads in CudaGather. Most parts of low columns would lie outside.
     void describe(KernelDescription &description) const {
+        describe_tile(description);
         description.set("max_out_channels", 4);
         if (window > 0) description.set("min_output", parts + parts / 2, 1);
         if (min_taps > 0) description.set("min_taps", min_taps);
@@ -164,10 +166,12 @@ struct CudaDepthwiseVectors : CudaGather {
     static constexpr const char *family = "depthwise";
     Halide::GeneratorParam<int> groups{"groups", 4};
     CudaDepthwiseVectors() { channels.set(1); }
-    int weight_channel_multiple() const { return groups; }
+    int weight_channel_multiple() const { return groups > 1 ? int(groups) : 0; }
     GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window, multiplies_zeros}; }
     void describe(KernelDescription &description) const {
+        describe_tile(description);
         description.set("group_multiple", groups);
+        if (part_axis == 1) description.set("min_output", parts + parts / 2, 1);
         if (multiplies_zeros) description.set("strict_propagation", "false");
     }
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
