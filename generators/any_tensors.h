@@ -212,7 +212,9 @@ struct AnyTensors : DescribedGenerator {
         const bool clamps = several && (tile.groups > 1 || tile.window > 0);
         for (int d = 0; d < rank; d++) {
             const Expr position = at(d, taps[d], f.first_tap).position;
-            from.push_back(known(clamps ? first_if_outside(position, picture.dim(d)) : position, picture.dim(d)));
+            from.push_back(!clamps ? known(position, picture.dim(d))
+                           : tile.multiplies_zeros ? known(first_if_outside(position, picture.dim(d)), picture.dim(d))
+                                                   : clamp(position, picture.dim(d).min(), picture.dim(d).max()));
         }
         from.insert(from.end(), {f.summed, group, image});
         // As it lies in memory: a conversion behind the test would wait there for its load.
@@ -264,7 +266,8 @@ struct AnyTensors : DescribedGenerator {
         return is_inside(i, d.min(), d.extent());
     }
 
-    /// The picture's first position in place of one outside: a comparison and a choice, of which the comparison is there already.
+    /// The picture's first position in place of one outside: a comparison, which is there already, and a choice. Where few taps of a
+    /// window exist the nearest is better, which neighbours read as well (k8 s8 in float32: 0.7 of the time).
     static Halide::Expr first_if_outside(const Halide::Expr &i, const Halide::Internal::Dimension &d) {
         return d.min() + select(inside(i, d), i - d.min(), 0);
     }

@@ -80,7 +80,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         declare(schedule_params, input, problem.in_channels, weight, problem.out_channels, this->target);
         schedule_params.apply(funcs_, this->target);
-        add_passes(this->get_pipeline(), schedule_params.tile(), this->get_target());
+        add_passes(this->get_pipeline(), schedule_params.tile(), this->get_target(), true);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }

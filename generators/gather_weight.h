@@ -97,10 +97,12 @@ struct GatherGenerator : AnyTensors {
         return tile.channels_last ? known(group, written_->dim(4).extent()) : within(group, 4);
     }
 
-    void add_passes(Halide::Pipeline pipeline, const GatherTile &tile, const Halide::Target &target) const {
+    void add_passes(Halide::Pipeline pipeline, const GatherTile &tile, const Halide::Target &target, bool of_forward) const {
         if (!target.has_gpu_feature()) return;
         pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
-        if (funcs_.place.defined()) pipeline.add_custom_lowering_pass(new StoreBases(funcs_.place.name(), funcs_.finished.name()));
+        // Forward kernels of vectors would have more registers than four blocks of a multiprocessor have.
+        if (funcs_.place.defined() && !(tile.vector() > 1 && of_forward))
+            pipeline.add_custom_lowering_pass(new StoreBases(funcs_.place.name(), funcs_.finished.name()));
         if (tile.vector() > 1) pipeline.add_custom_lowering_pass(new WordAccesses);
     }
 

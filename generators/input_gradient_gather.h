@@ -79,7 +79,7 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
     void schedule() {
         declare(schedule_params, output_gradient, problem.out_channels, weight, problem.in_channels, this->target);
         schedule_params.apply(funcs_, this->target);
-        add_passes(this->get_pipeline(), schedule_params.tile(), this->get_target());
+        add_passes(this->get_pipeline(), schedule_params.tile(), this->get_target(), false);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }

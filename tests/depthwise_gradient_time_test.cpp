@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -36,22 +35,8 @@ constexpr TensorFormat rows{ElementType::float16, Layout::channels_first}, pixel
 const char *const k4 = "n32g160ic160oc160ih20iw20kh4kw4", *const k8s8 = "n1g640ic640oc640ih37iw37kh8kw8sh8sw8",
                  *const k3 = "n1g640ic640oc640ih56iw56kh3kw3ph1pw1", *const signal = "n16g40ic40oc40iw8000kw3pw1";
 const std::string any = "weight_gradient_f16_cuda_depthwise_any_any", columns = any + "_columns", result = any + "_result",
-                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights";
-
-TEST(DepthwiseGradientTime, Temporary) {
-    struct M { const char *p; double r8, f8, e, f; };
-    for (const M &m : {M{"n64g20ic20oc20ih96iw96kh3kw3ph1pw1", 0, 50.7, 0, 193.9}, M{"n2g144ic144oc144ih128iw128kh5kw5sh2sw2ph2pw2", 45.6, 52.8, 58.9, 106.1},
-        M{"n1g640ic640oc640ih56iw56kh3kw3ph1pw1", 9.9, 11.2, 13.0, 24.8}, M{"n8g64ic64oc64ih128iw128kh3kw3sh2sw2ph1pw1", 55.7, 63.1, 38.8, 53.8},
-        M{"n64g16ic16oc16ih16iw16kh7kw7sh2sw2ph3pw3", 11.8, 9.6, 15.1, 32.7}, M{"n8g96ic96oc96ih56iw56kh7kw7ph3pw3", 45.6, 50.6, 54.1, 86.2},
-        M{"n1g640ic640oc640ih37iw37kh8kw8sh8sw8", 70.0, 83.6, 42.3, 44.9}, M{"n2g256ic256oc256id16ih16iw16kd5kh5kw5sd2sh2sw2pd2ph2pw2", 75.8, 90.4, 114.8, 166.9},
-        M{"n16g64ic64oc64ih64iw64kh4kw4sh2sw2ph1pw1", 36.4, 40.8, 44.3, 35.3}, M{"n1g96ic96oc96ih16iw16kh3kw3sh2sw2ph1pw1", 3.7, 3.7, 4.1, 7.7},
-        M{"n8g384ic384oc384ih28iw28kh5kw5ph2pw2", 26.6, 32.5, 34.7, 0}}) {
-        std::cout << m.p;
-        for (auto [name, t] : {std::pair{"_runs_of_eights", m.r8}, {"_runs_of_fours", m.f8}, {"_eights", m.e}, {"", m.f}})
-            if (t > 0) std::cout << "  " << name << " " << t << " est " << estimate_of(std::string("weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1") + name, m.p, {ElementType::float16, Layout::channels_last});
-        std::cout << "\n";
-    }
-}
+                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights", runs = fours + "_runs_of_eights",
+                  short_runs = fours + "_runs_of_fours";
 
 TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
     struct Measured {
@@ -64,6 +49,7 @@ TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
         {columns, k4, rows, 106.3},  {any, k4, rows, 64.3},        {columns, k3, rows, 18.9},     {any, k3, rows, 60.0},
         {columns, k8s8, rows, 164.7}, {result, k8s8, rows, 88.8},   {any, k8s8, rows, 91.1},       {any, signal, rows, 54.9},
         {eights, k4, pixels, 25.3},  {fours, k4, pixels, 23.6},    {eights, k3, pixels, 13.1},    {fours, k3, pixels, 24.8},
+        {runs, k3, pixels, 9.9},     {runs, k8s8, pixels, 69.8},   {short_runs, k3, pixels, 11.2}, {short_runs, k8s8, pixels, 84.1},
         {eights, k8s8, pixels, 42.2}, {fours, k8s8, pixels, 45.0},  {eights, signal, pixels, 16.2}, {fours, signal, pixels, 28.3},
     };
     for (const Measured &m : all) {
@@ -74,6 +60,8 @@ TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
 
 TEST(DepthwiseGradientTime, TellsTheFasterKernel) {
     EXPECT_LT(estimate_of(columns, k3, rows), estimate_of(any, k3, rows));
+    EXPECT_LT(estimate_of(runs, k3, pixels), estimate_of(eights, k3, pixels));
+    EXPECT_LT(estimate_of(eights, k8s8, pixels), estimate_of(runs, k8s8, pixels));
     EXPECT_LT(estimate_of(result, k8s8, rows), estimate_of(columns, k8s8, rows));
     EXPECT_LT(estimate_of(eights, signal, pixels), estimate_of(fours, signal, pixels));
     EXPECT_LT(estimate_of(eights, k3, pixels), estimate_of(any, k3, pixels));

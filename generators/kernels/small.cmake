@@ -36,10 +36,9 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS fours ${of_zeros} parts=8 ${columns3} ${maybe})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS rows_of_fours ${of_zeros} parts=8 window=3 FULL)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS pairs ${of_zeros} groups=2 parts=8 window=3 FULL)
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS singles ${of_zeros} groups=1 parts=8 window=3 FULL)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise ${of_vectors} parts=8 window=3 ${maybe})
     set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 ${maybe})
-    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS columns_of_zeros ${depthwise_gather} ${columns3}
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS columns_of_zeros ${depthwise_gather} out_channels=1 ${columns3}
         multiplies_zeros=true)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} min_taps=16)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise ${depthwise_gather})
