@@ -21,6 +21,7 @@ struct GatherTile {
     int channels, groups, threads, parts = 1;
     bool channels_last = false;
     int part_axis = 0, window = 0;  // 0: x, 1: y; 0 taps: no window
+    bool multiplies_zeros = false;  // a window's taps that a position lacks have weights of zero, and no test of their own
 
     bool has_window(int axis) const { return window > 0 && axis == part_axis; }
     int taps_at_once() const { return window > 0 ? window : 1; }
@@ -53,9 +54,9 @@ struct AnyGatherFuncs {
     /// In float32, (channel, group, part, thread, block, outer); its update has the taps.
     Halide::Func sum{"sum"};
     Halide::RDom taps;  ///< summed channel, x, y, z, tap of a window, the first of taps that windows go through
-    /// The sums with the activation, and whether that is none that would take long.
+    /// The sums with the activation, whether there is none, and whether it is none that would take long.
     Halide::Func finished{"finished"};
-    Halide::Expr no_smooth_activation = Halide::Internal::const_true();
+    Halide::Expr no_activation = Halide::Internal::const_true(), no_smooth_activation = Halide::Internal::const_true();
     /// They have for each axis of the forward operation the first live tap, and the input that it sees.
     std::vector<Halide::Func> taps_of;
     Halide::Func output;    ///< what is written; its update goes through all tiles

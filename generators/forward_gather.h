@@ -11,7 +11,6 @@
 #include "algorithm/epilogue.h"
 #include "algorithm/gather_funcs.h"
 #include "algorithm/tap_walk.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
 #include "generators/forward_arguments.h"
@@ -39,8 +38,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
         const int along = tile.part_axis, last = tile.taps_at_once() - 1;
         const Expr step = tile.window > 0 ? attributes(along).dilation / attributes(along).gcd : Expr(1);
         Tiles<Written> tiles{*written_, tile, target.has_gpu_feature(), f.place, attributes(along).stride * step};
-        // With vectors the alignment of stores would no longer be known.
-        if (!tile.channels_last && !tiles.of_rows()) tiles.keep_places(f.thread, f.block);
+        if (!tiles.of_rows()) tiles.keep_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         for (const char *name : {"taps_of_x", "taps_of_y", "taps_of_z"}) f.taps_of.emplace_back(name);
         const TapWalk axes[] = {walk(at, 0), walk(at, 1), walk(at, 2)};
@@ -54,7 +52,8 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
             const Expr part = tile.has_window(d) ? (place - last) * axes[d].input_step : place * tiles.part_steps();
             return SeenAxis{axes[d].input_of(first) + part, axes[d].live(first)};
         });
-        if (last > 0) f.taps.where(axes[along].live(tap_number(tile, along, r[along + 1], r[4])));
+        const auto live = [&](const Expr &t, const Expr &in_window) { return axes[along].live(tap_number(tile, along, t, in_window)); };
+        if (last > 0 && !tile.multiplies_zeros) f.taps.where(live(r[along + 1], r[4]));
 
         define_sum(
             branch(has_bias != 0, bias(channel, group), 0.f),
@@ -65,11 +64,15 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
                         const Expr tap = axes[d].tap(tap_number(tile, d, t[d], in_window)), kernel = axes[d].kernel;
                         taps.push_back(known(tile.window > 0 ? min(tap, kernel - 1) : tap, kernel));
                     }
-                    return packed_weight().at(weight, taps, packed_weight().packed() ? at.channel : channel, summed, group);
+                    const Expr value =
+                        packed_weight().at(weight, taps, packed_weight().packed() ? at.channel : channel, summed, group);
+                    return tile.multiplies_zeros ? select(live(t[along], in_window), value, 0.f) : value;
                 }));
-        f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
-            activate(f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer), activation, slope);
         f.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
+        f.no_activation = f.no_smooth_activation && slope == 1.f;
+        const Expr sum = f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer);
+        f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
+            branch(f.no_activation, sum, activate(sum, activation, slope));
         store_tiles(f, *written_, tiles, target);
     }
 
@@ -77,8 +80,7 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         declare(schedule_params, input, problem.in_channels, weight, problem.out_channels, this->target);
         schedule_params.apply(funcs_, this->target);
-        if (this->get_target().has_gpu_feature())
-            this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes(this->get_pipeline(), schedule_params.tile(), this->get_target(), true);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }

@@ -7,6 +7,9 @@
 
 #include "Halide.h"
 #include "algorithm/weight_layouts.h"
+#include "compiler/passes/device_assertions.h"
+#include "compiler/passes/store_bases.h"
+#include "compiler/passes/word_accesses.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
 
@@ -92,6 +95,15 @@ struct GatherGenerator : AnyTensors {
     }
     Halide::Expr group_within(const Halide::Expr &group, const GatherTile &tile) const {
         return tile.channels_last ? known(group, written_->dim(4).extent()) : within(group, 4);
+    }
+
+    void add_passes(Halide::Pipeline pipeline, const GatherTile &tile, const Halide::Target &target, bool of_forward) const {
+        if (!target.has_gpu_feature()) return;
+        pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+        // Forward kernels of vectors would have more registers than four blocks of a multiprocessor have.
+        if (funcs_.place.defined() && !(tile.vector() > 1 && of_forward))
+            pipeline.add_custom_lowering_pass(new StoreBases(funcs_.place.name(), funcs_.finished.name()));
+        if (tile.vector() > 1) pipeline.add_custom_lowering_pass(new WordAccesses);
     }
 
     void define_sum(const Halide::Expr &initial, const Halide::Expr &product) {

@@ -6,7 +6,6 @@
 
 #include "Halide.h"
 #include "algorithm/gather_funcs.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
 #include "generators/gather_weight.h"
@@ -34,8 +33,9 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
         const int along = tile.part_axis;
         const bool window = tile.window > 0;
         Tiles<Written> tiles{*written_, tile, target.has_gpu_feature(), f.place, window ? axis(along).dilation : Expr(1)};
-        // With several channels or a window it took up to 1.3 times as long (H200, 2026-11-22).
-        if (tile.channels == 1 && !window && !tile.channels_last && !tiles.of_rows()) tiles.keep_places(f.thread, f.block);
+        // In channels_first, with several channels or a window, it took up to 1.3 times as long (H200, 2026-11-22).
+        if (tile.channels_last || (tile.channels == 1 && (!window || tile.multiplies_zeros) && !tiles.of_rows()))
+            tiles.keep_places(f.thread, f.block);
         const Place at = tiles.place(f.channel, f.group, 0, f.thread, f.block, f.outer);
         std::vector<Expr> taps{axis(0).kernel, axis(1).kernel, axis(2).kernel};
         const Expr stride = axis(along).stride, first_taps = window ? min(stride, taps[along]) : Expr(1);
@@ -55,7 +55,10 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
             return SeenAxis{axis(d).output(at.axes[d] + place * apart, first),
                             window && d == along ? first < axis(d).kernel : Internal::const_true()};
         });
-        if (tile.taps_at_once() > 1) f.taps.where(kernel_position(along, r[1 + along], r[4], r[5]) < axis(along).kernel);
+        const auto live = [&](const Expr &t, const Expr &in_window, const Expr &first_tap) {
+            return kernel_position(along, t, in_window, first_tap) < axis(along).kernel;
+        };
+        if (tile.taps_at_once() > 1 && !tile.multiplies_zeros) f.taps.where(live(r[1 + along], r[4], r[5]));
 
         define_sum(0.f, what_is_seen(f, f.part + r[4], target) *
                             weight_of_tap(f, tile, [&](const std::vector<Expr> &t, const Expr &in_window, const Expr &first_tap,
@@ -65,7 +68,8 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
                                     const Expr tap = kernel_position(d, t[d], in_window, first_tap), kernel = axis(d).kernel;
                                     taps.push_back(known(window && d == along ? min(tap, kernel - 1) : tap, kernel));
                                 }
-                                return weight_at(taps, channel, summed, group);
+                                const Expr value = weight_at(taps, channel, summed, group);
+                                return tile.multiplies_zeros ? select(live(t[along], in_window, first_tap), value, 0.f) : value;
                             }));
         f.finished(f.channel, f.group, f.part, f.thread, f.block, f.outer) =
             f.sum(f.channel, f.group, f.part, f.thread, f.block, f.outer);
@@ -75,8 +79,7 @@ class InputGradientGather : public Halide::Generator<InputGradientGather<Schedul
     void schedule() {
         declare(schedule_params, output_gradient, problem.out_channels, weight, problem.in_channels, this->target);
         schedule_params.apply(funcs_, this->target);
-        if (this->get_target().has_gpu_feature())
-            this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes(this->get_pipeline(), schedule_params.tile(), this->get_target(), false);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }

@@ -11,6 +11,7 @@
 #include "algorithm/gather_funcs.h"
 #include "algorithm/strided_axis.h"
 #include "compiler/passes/device_assertions.h"
+#include "compiler/passes/word_accesses.h"
 #include "generators/any_weight_gradient.h"
 
 namespace conv_transpose {
@@ -31,13 +32,13 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         const Summed summed = summed_positions(at);
         const bool window = schedule_params.tile().has_window();
         std::vector<Expr> of_input, of_output;
-        Expr seen = summed.exists;
+        Expr inside_output = Internal::const_true();
         for (int d = 0; d < rank; d++) {
             // Positions and taps of a window are written so that what they share is one expression.
             const Expr output = window && d == 1 ? axis(d).output(summed.first_of_run, at.first_tap) +
                                                        (funcs_.positions[1] + at.in_window) * (axis(d).dilation * axis(d).stride)
                                                  : axis(d).output(summed.position[d], at.taps[d]);
-            seen = seen && inside(output, output_gradient.dim(d));
+            inside_output = inside_output && inside(output, output_gradient.dim(d));
             of_input.push_back(known(summed.position[d], in(d))),
                 of_output.push_back(
                     clamp(output, output_gradient.dim(d).min(), output_gradient.dim(d).max()));
@@ -52,10 +53,17 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         // An Inf or NaN of the input stays with the taps that it is a factor of.
         const Expr of_in = loaded(input(of_input), this->get_target()),
                    of_out = loaded(output_gradient(of_output), this->get_target());
-        const Expr of_out_or_zero = loaded(or_zero(seen, output_gradient(of_output)), this->get_target());
-        f.sum(f.weight, f.tile, f.part, f.images) += schedule_params.tile().multiplies_zeros ? of_in * of_out_or_zero
-                                                     : window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f)
-                                                              : select(seen, of_in * of_out, 0.f);
+        const Expr seen = summed.exists && inside_output;
+        const auto or_zero_unless = [&](const Expr &condition, const Expr &element) {
+            return loaded(or_zero(condition, element), this->get_target());
+        };
+        // With a window each factor has conditions of its own, so that what positions and taps share is chosen once.
+        const Expr product = !schedule_params.tile().multiplies_zeros
+                                 ? (window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f) : select(seen, of_in * of_out, 0.f))
+                             : window ? or_zero_unless(summed.exists, input(of_input)) *
+                                            or_zero_unless(inside_output, output_gradient(of_output))
+                                      : of_in * or_zero_unless(seen, output_gradient(of_output));
+        f.sum(f.weight, f.tile, f.part, f.images) += product;
         store_tiles();
     }
 
@@ -70,6 +78,8 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
         schedule_params.apply(funcs_, this->target);
         if (this->get_target().has_gpu_feature())
             this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        if (this->get_target().has_gpu_feature() && schedule_params.tile().of_groups())
+            this->get_pipeline().add_custom_lowering_pass(new WordAccesses);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }

@@ -11,6 +11,10 @@
 // loaded once, by addresses that rows of taps share (1.5 to 2.3 times as fast in three axes). Parts in a row would take
 // a warp's stores apart if they were neighbours, so one axis has parts far from each other.
 //
+// Vectors of eight channels with windows, float16, channels_last, H200, 2026-11-27: forward k5 s2, 2 x 144 channels of 128x128, 0.0394 ms
+// (28 % of the memory limit), k3 s2, 8 x 64 of 128x128, 0.0465 (42 %), 1-D k16 s8 0.0736 (47 %); input gradients 0.0325 (34 %), 0.0311
+// (63 %) and 0.0474 (74 %). Vectors of four, k3, 64 x 20 channels of 96x96: 0.0313 and 0.0264 (36 and 43 %).
+//
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
 // whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
 // stride apart: a thread has the same position of each, which all see the same taps, so that these are found, and weights
@@ -27,6 +31,9 @@
 // (57 %; PyTorch 0.066) by vectors of eight and three taps, by four and four 0.133; all nine taps in a thread 0.076 to 0.10.
 // float16, 1-D k3 s2, 512 channels of 400: 0.0049, where one part is rounded at once, with a second launch 0.0059 (PyTorch
 // 0.0051).
+//
+// Runs of eight positions and windows of three taps of vectors of eight, float16, channels_last: k5 s2, 2 x 144 channels of 128x128,
+// 0.0453 (24 %), k3, 64 x 20 of 96x96, by four 0.0508 (22 %; H200, 2026-11-27).
 //
 // Runs of eight positions of a column with windows of three taps: depthwise 3-D k5 s2, 2 x 256 channels of 16^3: 0.173 ms
 // (0.515 of single positions).
@@ -57,6 +64,7 @@ struct CudaGather : CudaSchedule {
     Halide::GeneratorParam<int> max_products{"max_products", 0};
     /// They say how parts of a thread lie; see GatherTile.
     Halide::GeneratorParam<int> part_axis{"part_axis", 0}, window{"window", 0};
+    Halide::GeneratorParam<bool> multiplies_zeros{"multiplies_zeros", false};
 
     int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
     void describe(KernelDescription &description) const {
@@ -72,7 +80,7 @@ struct CudaGather : CudaSchedule {
             for (const char *most : {"max_in_channels", "max_out_channels"}) description.set(most, channels);
     }
 
-    GatherTile tile() const { return {channels, 1, threads, parts, false, part_axis, window}; }
+    GatherTile tile() const { return {channels, 1, threads, parts, false, part_axis, window, multiplies_zeros}; }
 
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 
@@ -80,7 +88,7 @@ struct CudaGather : CudaSchedule {
     void describe_tile(KernelDescription &description) const {
         description.set("parts", parts);
         description.set("part_axis", part_axis);
-        if (window > 0) description.set("parts_are_neighbours", "true");
+        if (window > 0) description.set("parts_are_neighbours", "true"), description.set("taps_at_once", window);
         description.set("block_channels", channels);
     }
     /// So many summed channels are read at once.
@@ -90,7 +98,8 @@ struct CudaGather : CudaSchedule {
         Stage stored = f.output.update();
         stored.allow_race_conditions()  // no two elements are one
             .reorder(r[0], r[1], r[2], r[3], r[4], r[5]);
-        if (tile.vector() > 1) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
+        // LLVM stores two numbers of float32 in place of two of float16 (Halide 21.0).
+        if (tile.vector() > 2) stored.vectorize(tile.groups > 1 ? r[1] : r[0], tile.vector());
         stored.unroll(r[0]).unroll(r[1]).unroll(r[2]).gpu_blocks(r[4], r[5]).gpu_threads(r[3]).never_partition_all();
 
         if (f.place.defined()) f.place.compute_at(f.output, r[3]).store_in(MemoryType::Register);
@@ -101,7 +110,7 @@ struct CudaGather : CudaSchedule {
                 .reorder(f.channel, f.group).unroll(f.channel).unroll(f.group);
         for (Func of_parts : {f.finished, f.sum})
             of_parts.bound_extent(f.part, tile.parts).reorder(f.channel, f.group, f.part).unroll(f.part);
-        f.finished.specialize(f.no_smooth_activation);
+        for (const Expr &condition : {f.no_activation, f.no_smooth_activation}) f.finished.specialize(condition);
 
         RVar summed{"summed_vector"};
         Stage update = f.sum.update();
@@ -141,9 +150,11 @@ struct CudaDepthwiseGather : CudaGather {
     int weight_channel_multiple() const { return 0; }
     /// More channels of a group share what a thread reads in CudaGather. Most parts of low columns would lie outside.
     void describe(KernelDescription &description) const {
+        describe_tile(description);
         description.set("max_out_channels", 4);
         if (window > 0) description.set("min_output", parts + parts / 2, 1);
         if (min_taps > 0) description.set("min_taps", min_taps);
+        if (multiplies_zeros) description.set("strict_propagation", "false");
     }
 };
 
@@ -163,8 +174,13 @@ struct CudaDepthwiseVectors : CudaGather {
     Halide::GeneratorParam<int> groups{"groups", 4};
     CudaDepthwiseVectors() { channels.set(1); }
     int weight_channel_multiple() const { return groups; }
-    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window}; }
-    void describe(KernelDescription &description) const { description.set("group_multiple", groups); }
+    GatherTile tile() const { return {1, groups, threads, parts, true, part_axis, window, multiplies_zeros}; }
+    void describe(KernelDescription &description) const {
+        describe_tile(description);
+        description.set("group_multiple", groups);
+        if (part_axis == 1) description.set("min_output", parts + parts / 2, 1);
+        if (multiplies_zeros) description.set("strict_propagation", "false");
+    }
     void apply(AnyGatherFuncs &f, const Halide::Target &) const { compute_in_threads(f, tile(), 1); }
 };
 

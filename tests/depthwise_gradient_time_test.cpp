@@ -35,7 +35,8 @@ constexpr TensorFormat rows{ElementType::float16, Layout::channels_first}, pixel
 const char *const k4 = "n32g160ic160oc160ih20iw20kh4kw4", *const k8s8 = "n1g640ic640oc640ih37iw37kh8kw8sh8sw8",
                  *const k3 = "n1g640ic640oc640ih56iw56kh3kw3ph1pw1", *const signal = "n16g40ic40oc40iw8000kw3pw1";
 const std::string any = "weight_gradient_f16_cuda_depthwise_any_any", columns = any + "_columns", result = any + "_result",
-                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights";
+                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights", runs = fours + "_runs_of_eights",
+                  short_runs = fours + "_runs_of_fours";
 
 TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
     struct Measured {
@@ -48,6 +49,7 @@ TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
         {columns, k4, rows, 106.3},  {any, k4, rows, 64.3},        {columns, k3, rows, 18.9},     {any, k3, rows, 60.0},
         {columns, k8s8, rows, 164.7}, {result, k8s8, rows, 88.8},   {any, k8s8, rows, 91.1},       {any, signal, rows, 54.9},
         {eights, k4, pixels, 25.3},  {fours, k4, pixels, 23.6},    {eights, k3, pixels, 13.1},    {fours, k3, pixels, 24.8},
+        {runs, k3, pixels, 9.9},     {runs, k8s8, pixels, 69.8},   {short_runs, k3, pixels, 11.2}, {short_runs, k8s8, pixels, 84.1},
         {eights, k8s8, pixels, 42.2}, {fours, k8s8, pixels, 45.0},  {eights, signal, pixels, 16.2}, {fours, signal, pixels, 28.3},
     };
     for (const Measured &m : all) {
@@ -58,6 +60,8 @@ TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
 
 TEST(DepthwiseGradientTime, TellsTheFasterKernel) {
     EXPECT_LT(estimate_of(columns, k3, rows), estimate_of(any, k3, rows));
+    EXPECT_LT(estimate_of(runs, k3, pixels), estimate_of(eights, k3, pixels));
+    EXPECT_LT(estimate_of(eights, k8s8, pixels), estimate_of(runs, k8s8, pixels));
     EXPECT_LT(estimate_of(result, k8s8, rows), estimate_of(columns, k8s8, rows));
     EXPECT_LT(estimate_of(eights, signal, pixels), estimate_of(fours, signal, pixels));
     EXPECT_LT(estimate_of(eights, k3, pixels), estimate_of(any, k3, pixels));

@@ -25,14 +25,24 @@ conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=
 set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
+    set(of_zeros ${depthwise_vectors} storage=${format} multiplies_zeros=true)
+    if(format IN_LIST formats_of_16_bits)
+        conv_transpose_kernel(forward ${format} cuda depthwise AS eights ${of_zeros} groups=8 window=3 ${maybe})
+        conv_transpose_kernel(forward ${format} cuda depthwise AS eights_w2 ${of_zeros} groups=8 window=2 ${maybe})
+        conv_transpose_kernel(forward ${format} cuda depthwise AS fours ${of_zeros} parts=8 window=3 ${maybe})
+    else()
+        conv_transpose_kernel(forward ${format} cuda depthwise AS fours ${of_zeros} parts=8 ${columns2} ${maybe})
+        conv_transpose_kernel(forward ${format} cuda depthwise AS rows_of_fours ${of_zeros} parts=8 window=2 FULL)
+    endif()
+    conv_transpose_kernel(forward ${format} cuda depthwise AS pairs ${of_zeros} groups=2 parts=8 window=3 FULL)
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_vectors} storage=${format} ${maybe})
 endforeach()
 # ---- depthwise, any attributes, rank, element type and layout
 set(depthwise_gather LAYOUT any GENERATOR forward_cuda_depthwise_gather in_channels=1)
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32 f16)
-    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 storage=${format}
-        ${maybe})
+    conv_transpose_kernel(forward ${format} cuda depthwise AS columns ${depthwise_gather} ${columns3} parts=16 multiplies_zeros=true
+        storage=${format} ${maybe})
     conv_transpose_kernel(forward ${format} cuda depthwise ${depthwise_gather} storage=${format} ${maybe})
 endforeach()
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "choice/depthwise_gather_time.h"
 #include "choice/estimated_time.h"
 #include "choice/flat_extent.h"
 #include "choice/flat_tiles.h"
@@ -52,7 +53,9 @@ struct Request {
             if (rejected.empty()) {
                 const Computation split = with_split_sum(k, c);
                 if (!k.makes_parts || split.partial_sums > 1) {
-                    const double seconds = has_estimate(k) ? estimated_time({k, split}, machine) : 0;
+                    const double seconds = has_estimate(k)               ? estimated_time({k, split}, machine)
+                                           : gathers_single_channels(k) ? depthwise_gather_time(k, split, machine)
+                                                                        : 0;
                     if (!best || seconds < best->seconds) best.emplace(k, split, seconds);
                     continue;
                 }
@@ -94,7 +97,7 @@ bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_p
 double expected_time(const Candidate &c) {
     const Computation &computed = c.computation;
     if (has_rate(c.kernel)) return relative_time(c.kernel, computed.problem, computed.read_format, computed.written_format);
-    return has_estimate(c.kernel) ? c.seconds : std::numeric_limits<double>::infinity();
+    return has_estimate(c.kernel) || gathers_single_channels(c.kernel) ? c.seconds : std::numeric_limits<double>::infinity();
 }
 
 // Among CPU kernels with a rate, for vectors of the same width, the one is taken that should take least time; those for depthwise
@@ -110,6 +113,17 @@ size_t least_wasteful(const Candidates &candidates, size_t first) {
     return best;
 }
 
+// Among gathers of single channels, those of a layout are compared with each other alone.
+size_t quickest_gather(const Candidates &candidates, size_t first) {
+    size_t best = first;
+    for (size_t i = first + 1; i < candidates.size(); i++) {
+        const KernelTraits &k = candidates[i].kernel;
+        const bool is_comparable = gathers_single_channels(k) && k.any_layout == candidates[first].kernel.any_layout;
+        if (is_comparable && candidates[i].seconds < candidates[best].seconds) best = i;
+    }
+    return best;
+}
+
 // The first whose staging pays; but a tuned kernel of float32 was not compared with those of tensor cores, which go before it.
 size_t preferred(const Candidates &candidates, Precision precision) {
     const auto has_precision = [&](const Candidate &c) { return c.kernel.precision == precision; };
@@ -119,6 +133,7 @@ size_t preferred(const Candidates &candidates, Precision precision) {
     });
     if (first == candidates.end()) return 0;
     if (has_rate(first->kernel)) return least_wasteful(candidates, first - candidates.begin());
+    if (gathers_single_channels(first->kernel)) return quickest_gather(candidates, first - candidates.begin());
     return has_estimate(first->kernel) ? fastest(candidates) : first - candidates.begin();
 }
 

@@ -171,6 +171,8 @@ struct Tile {
     int64_t parts = 0;
     int part_axis = 0;
     bool parts_are_neighbours = false;
+    /// So many taps along that axis, a step apart, whose weights a thread has at the same time.
+    int64_t taps_at_once = 1;
     /// TFLOP/s of full blocks on an H200 (machine_facts.h), measured; 0 where it is not known, and the order in the
     /// registry decides.
     int h200_tflops = 0;
