@@ -13,6 +13,8 @@ using GradientTensor = Halide::Buffer<float, 5>;
 /// Tensors are (x, y, channel in group, group, batch). The output gradient's x and y begin at the padding.
 struct InputGradientTensors {
     Halide::GeneratorInput<GradientTensor> output_gradient{"output_gradient"}, weight{"weight"};
+};
+struct InputGradientResult {
     Halide::GeneratorOutput<GradientTensor> input_gradient{"input_gradient"};
 };
 
@@ -20,18 +22,23 @@ struct InputGradientTensors {
 struct WeightGradientTensors {
     Halide::GeneratorInput<GradientTensor> input{"input"}, output_gradient{"output_gradient"};
     Halide::GeneratorInput<int> batch{"batch"}, band_rows{"band_rows"}, part_images{"part_images"};
+};
+struct WeightGradientResult {
     Halide::GeneratorOutput<Halide::Buffer<float, 7>> partial{"partial"};
 };
 
-/// The attributes behind the tensors are read only by kernels that were compiled without them.
-template <class Tensors>
-struct GradientArguments : Tensors {
-    ProblemParams problem;
-
+/// Only kernels that were compiled without attributes read them.
+struct GradientAttributes {
     template <typename T>
     using Input = Halide::GeneratorInput<T>;
     Input<int> kernel_w{"kernel_width"}, stride_w{"stride_width"}, dilation_w{"dilation_width"};
     Input<int> kernel_h{"kernel_height"}, stride_h{"stride_height"}, dilation_h{"dilation_height"};
+};
+
+/// Bases are in the order of arguments: Halide wants all inputs before outputs.
+template <class Tensors, class Result>
+struct GradientArguments : Tensors, GradientAttributes, Result {
+    ProblemParams problem;
 
     GradientFacts gradient_facts(const Halide::Target &target) const {
         GradientFacts facts = problem.gradient_facts(target);
@@ -52,8 +59,8 @@ struct GradientArguments : Tensors {
     }
 };
 
-using InputGradientArguments = GradientArguments<InputGradientTensors>;
-using WeightGradientArguments = GradientArguments<WeightGradientTensors>;
+using InputGradientArguments = GradientArguments<InputGradientTensors, InputGradientResult>;
+using WeightGradientArguments = GradientArguments<WeightGradientTensors, WeightGradientResult>;
 
 }  // namespace conv_transpose
 
