@@ -37,7 +37,8 @@ class WeightGradientSum {
           of_place_(f.size.joined_terms ? out_channels_ : Expr(1)) {
         f.input_rows_are_dense = input.dim(0).stride() == 1, f.output_rows_are_dense = output_gradient.dim(0).stride() == 1;
         const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps_, taps_);
-        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0] * of_place_ * of_pairs(), f.taps(tap, 0)[1], entry / order.channel % block.outputs);
+        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0] * of_place_ * of_pairs(), f.taps(tap, 0)[1],
+                                         entry / order.channel % block.outputs);
     }
 
     void define() {
@@ -183,7 +184,8 @@ class WeightGradientSum {
     }
     void stage_input_element(const Expr &cell, const Expr &row, const Expr &lane, const Expr &value) {
         const FlatGemmVars &v = f_.v;
-        f_.staged_input(promised(cells_before(row) + cell, most_cells()), lane, v.panel, v.segment, v.tile, v.group) = kept(f_.size, value);
+        f_.staged_input(promised(cells_before(row) + cell, most_cells()), lane, v.panel, v.segment, v.tile, v.group) =
+            kept(f_.size, value);
     }
 
     // Cells, or pairs of them.
@@ -207,7 +209,8 @@ class WeightGradientSum {
         const bool of_spots = f_.size.joined_terms;
         const Expr seen = place + entry(0) + (of_spots ? seen_channel * count : Expr(0));
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) = 0.f;
-        const Expr at = promised(seen, places_.window() * of_place_ * count - count + 1), summed = of_spots ? Expr(0) : seen_channel;
+        const Expr at = promised(seen, places_.window() * of_place_ * count - count + 1);
+        const Expr summed = of_spots ? Expr(0) : seen_channel;
         const Expr plane = promised(entry(1), places_.planes());
         f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, v.segment, v.tile, v.group) +=
             f_.size.pairs_of_cells
@@ -303,7 +306,8 @@ class WeightGradientSum {
         f_.tile_sum(v.lane, v.entry, v.register_tile, v.panel, v.out_block, v.segment, v.tile, v.group) +=
             f_.size.pairs_of_cells
                 ? cast<float>(f_.input_pairs(of_pair, v.lane, number, v.panel, v.segment, v.tile, v.group)) *
-                      cast<float>(f_.entry_pairs(of_pair, v.entry, number, v.register_tile, v.out_block, v.segment, v.tile, v.group))
+                      cast<float>(f_.entry_pairs(of_pair, v.entry, number, v.register_tile, v.out_block, v.segment, v.tile,
+                                                 v.group))
                 : f_.staged_input(number, v.lane, v.panel, v.segment, v.tile, v.group) *
                       f_.seen(v.entry, number, v.register_tile, v.out_block, v.segment, v.tile, v.group);
 

@@ -18,8 +18,9 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
   public:
     /// What the weights are given in.
     GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
-    /// For kernels that multiply pairs of what is given, not float32: two summed channels lie side by side, along dimension 3. They
-    /// are counted by that of dimensions 1 and 2 whose steps are shorter: the runtime exchanges those where channels lie inside of taps.
+    /// For kernels that multiply pairs of what is given, not float32: two summed channels lie side by side, along dimension 3.
+    /// They are counted by that of dimensions 1 and 2 whose steps are shorter: the runtime exchanges those where channels lie
+    /// inside of taps.
     GeneratorParam<bool> pairs{"pairs", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
@@ -36,7 +37,8 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
         const Expr lanes = packed.dim(0).extent();
         const Expr pairs_inside = packed.dim(1).stride() > packed.dim(2).stride();
-        const Expr outer_pair = pairs ? select(pairs_inside, 1, 2) : Expr(1), inner_pair = pairs ? select(pairs_inside, 2, 1) : Expr(1);
+        const Expr outer_pair = pairs ? select(pairs_inside, 1, 2) : Expr(1);
+        const Expr inner_pair = pairs ? select(pairs_inside, 2, 1) : Expr(1);
         const Expr outer = packed.dim(1).extent() * outer_pair, inner = packed.dim(2).extent() * inner_pair;
         const Expr panels = packed.dim(4).extent() / groups;
         const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
@@ -49,7 +51,8 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         place_(element_) = Tuple(element_ / inner, element_ % inner);
         packed(lane_, Var(), Var(), Var(), Var()) = undef(pairs ? halide_type(given) : Float(32));
         const auto pack = [&](const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
-            const Expr outside = known(of_run * (run / inner) + place_(element)[0], outer), inside = known(place_(element)[1], inner);
+            const Expr outside = known(of_run * (run / inner) + place_(element)[0], outer);
+            const Expr inside = known(place_(element)[1], inner);
             const Expr of_pair = pairs ? select(pairs_inside, inside % 2, outside % 2) : Expr(0);
             const Expr kept = select(channel(panel) < channels, value, cast(value.type(), 0));
             packed(lane_, outside / outer_pair, inside / inner_pair, of_pair, panel) =

@@ -78,7 +78,8 @@
 // Pairs of bfloat16 (AVX-512 BF16), EPYC (Zen 4), one thread, 2026-11-27: products alone, of panels and pictures that are packed, 225
 // to 236 GFLOP/s with 12 x 2, 6 x 4 and 8 x 3 register tiles, and float32's 115 to 118: of a vector of pairs of the weights and a
 // pair of the picture that is broadcast, Halide makes vdpbf16ps where `pair` is vectorized atomically inside of the channels.
-// Denormal numbers, of operands and of sums, count as zero in that instruction.
+// Denormal numbers, of operands and of sums, count as zero in that instruction. Input gradients join terms of any layout, and of
+// turned channels, too, which lie side by side in a spot (docs/experiments.md has what that brings).
 //
 // Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
 // channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
@@ -269,8 +270,9 @@ struct CpuProduct : CpuSchedule {
             return f.size.any_layout() ? stage_spots(f) : stage_places(f);
         }
         f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place);
-        // Of float32 LLVM fills memory with zeros, of bfloat16 element by element: a third of the time of k2 s2, 20 from 112 channels.
-        if (pairs) f.staged.vectorize(v.summed, f.size.vector, turned ? Halide::TailStrategy::RoundUp : Halide::TailStrategy::GuardWithIf);
+        // LLVM fills memory with zeros of float32, but of bfloat16 one by one: a third of the time of k2 s2, 20 from 112 channels.
+        const auto tail = turned ? Halide::TailStrategy::RoundUp : Halide::TailStrategy::GuardWithIf;
+        if (pairs) f.staged.vectorize(v.summed, f.size.vector, tail);
         // Else Halide takes the factor of two out of addresses, and each place's is doubled in the loop: half of its instructions.
         if (pairs && !f.size.joined_terms) f.staged.bound_storage(v.summed, f.staged_channels);
         if (depthwise) f.staged.bound_extent(v.summed, f.size.channels).vectorize(v.summed, f.size.vector);

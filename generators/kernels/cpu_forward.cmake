@@ -54,8 +54,8 @@ conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 str
 set(avx2_places fma_percent=86)
 set(avx2_channels1 fma_percent=47)
 set(avx2_narrow fma_percent=84)
-# Pairs of bfloat16 by AVX-512 BF16, of any layout and of channels_first. Full register tiles reach twice the FMA rate. One vector of
-# channels where two would pad more: 0.55 to 0.75 of the time at 16 channels (EPYC, Zen 4, 2026-11-27).
+# Pairs of bfloat16 by AVX-512 BF16, of any layout and of channels_first. Full register tiles reach twice the FMA rate. One vector
+# of channels where two would pad more: 0.56 to 0.72 of the time at 16 channels (EPYC, Zen 4, 2026-11-27).
 set(in_pairs GENERATOR forward_cpu_implicit_gemm_channels rank=3 storage=bf16 pairs=true fma_percent=150 ONLY_ON avx512_bf16)
 set(one_vector vectors=1 places=16)
 set(row forward bf16 cpu implicit_gemm)

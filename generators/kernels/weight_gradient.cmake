@@ -269,7 +269,7 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${maybe} ${depthwise} storage=${format})
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any AS entries GENERATOR weight_gradient_cpu_entries
         ${maybe} storage=${format} AVX2 channels=4)
-    # Pairs of cells by AVX-512 BF16: EPYC (Zen 4), one thread, 2026-11-27, k4 s2 128->128 64x64 11.8 ms, by products in float32 20.8.
+    # Pairs of cells by AVX-512 BF16 (schedules/cpu_weight_gradient_implicit_gemm.h).
     if(format STREQUAL bf16)
         set(in_pairs storage=bf16 pairs=true ONLY_ON avx512_bf16)
         set(row weight_gradient bf16 cpu implicit_gemm)
