@@ -11,9 +11,9 @@
 // loaded once, by addresses that rows of taps share (1.5 to 2.3 times as fast in three axes). Parts in a row would take
 // a warp's stores apart if they were neighbours, so one axis has parts far from each other.
 //
-// Vectors of eight channels with windows, float16, channels_last, H200, 2026-11-27: forward k5 s2, 2 x 144 channels of 128x128, 0.0394 ms
-// (28 % of the memory limit), k3 s2, 8 x 64 of 128x128, 0.0465 (42 %), 1-D k16 s8 0.0736 (47 %); input gradients 0.0325 (34 %), 0.0311
-// (63 %) and 0.0474 (74 %). Vectors of four, k3, 64 x 20 channels of 96x96: 0.0313 and 0.0264 (36 and 43 %).
+// Vectors of eight channels with windows, float16, channels_last, H200, 2026-11-27: forward k5 s2, 2 x 144 channels of 128x128,
+// 0.0394 ms (28 % of the memory limit), k3 s2, 8 x 64 of 128x128, 0.0465 (42 %), 1-D k16 s8 0.0736 (47 %); input gradients 0.0325
+// (34 %), 0.0311 (63 %) and 0.0474 (74 %). Vectors of four, k3, 64 x 20 channels of 96x96: 0.0313 and 0.0264 (36 and 43 %).
 //
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
 // whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
@@ -32,8 +32,8 @@
 // float16, 1-D k3 s2, 512 channels of 400: 0.0049, where one part is rounded at once, with a second launch 0.0059 (PyTorch
 // 0.0051).
 //
-// Runs of eight positions and windows of three taps of vectors of eight, float16, channels_last: k5 s2, 2 x 144 channels of 128x128,
-// 0.0453 (24 %), k3, 64 x 20 of 96x96, by four 0.0508 (22 %; H200, 2026-11-27).
+// Runs of eight positions and windows of three taps of vectors of eight, float16, channels_last: k5 s2, 2 x 144 channels of
+// 128x128, 0.0453 (24 %), k3, 64 x 20 of 96x96, by four 0.0508 (22 %; H200, 2026-11-27).
 //
 // Runs of eight positions of a column with windows of three taps: depthwise 3-D k5 s2, 2 x 256 channels of 16^3: 0.173 ms
 // (0.515 of single positions).
