@@ -107,8 +107,8 @@ StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Pro
 
 bool staging_pays(const KernelTraits &k, const Computation &c) {
     if (!stages_columns(k) || k.operation == Operation::weight_gradient) return true;
-    // Columns as high as kernels demand whose threads have sixteen neighbours of one: k3 at stride 1 took 1.3 to 1.5 times as long as
-    // by these, at 6.5, and k4 0.69 to 1.04 times, at 8.9 to 11.3 (98 layers, H200, 2026-11-27).
+    // Columns as high as kernels demand whose threads have sixteen neighbours of one: k3 at stride 1 took 1.3 to 1.5 times as long
+    // as by these, at 6.5, and k4 0.69 to 1.04 times, at 8.9 to 11.3 (98 layers, H200, 2026-11-27).
     constexpr double of_high_columns = 8;
     constexpr int64_t high_column = 24;
     const StagedShape &shape = k.staged_shape;
