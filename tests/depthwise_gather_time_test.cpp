@@ -28,7 +28,8 @@ double estimate_of(const std::string &kernel, const char *problem) {
 
 const char *const k3 = "n1g640ic640oc640ih56iw56kh3kw3ph1pw1", *const k3s2 = "n8g64ic64oc64ih128iw128kh3kw3sh2sw2ph1pw1",
                  *const k8s8 = "n1g640ic640oc640ih37iw37kh8kw8sh8sw8";
-const std::string forward = "forward_f16_cuda_depthwise_any_nhwc_c1x1", gradient = "input_gradient_f16_cuda_depthwise_any_nhwc_c1x1",
+const std::string forward = "forward_f16_cuda_depthwise_any_nhwc_c1x1",
+                  gradient = "input_gradient_f16_cuda_depthwise_any_nhwc_c1x1",
                   columns = "input_gradient_f32_cuda_depthwise_any_any_columns",
                   zeros = "input_gradient_f32_cuda_depthwise_any_any_c1x1_columns_of_zeros";
 

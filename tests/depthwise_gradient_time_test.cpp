@@ -35,8 +35,8 @@ constexpr TensorFormat rows{ElementType::float16, Layout::channels_first}, pixel
 const char *const k4 = "n32g160ic160oc160ih20iw20kh4kw4", *const k8s8 = "n1g640ic640oc640ih37iw37kh8kw8sh8sw8",
                  *const k3 = "n1g640ic640oc640ih56iw56kh3kw3ph1pw1", *const signal = "n16g40ic40oc40iw8000kw3pw1";
 const std::string any = "weight_gradient_f16_cuda_depthwise_any_any", columns = any + "_columns", result = any + "_result",
-                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights", runs = fours + "_runs_of_eights",
-                  short_runs = fours + "_runs_of_fours";
+                  fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights",
+                  runs = fours + "_runs_of_eights", short_runs = fours + "_runs_of_fours";
 
 TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
     struct Measured {

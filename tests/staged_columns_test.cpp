@@ -123,7 +123,8 @@ TEST(StagedColumns, OfGroupsSideBySidePayWhereThreadsHavePositions) {
         kernel.staged_shape = {.threads = 256, .parts = 16, .window = 3, .lanes = 8, .elements = 8192, .others = 3072, .planes = 8};
         return staging_pays(kernel, alternatives(Problem::parse(problem), {})[0]);
     };
-    EXPECT_TRUE(pays("g64ic64oc64ih64iw64kh5kw5sh2sw2ph2pw2"));
+    EXPECT_TRUE(pays("g64ic64oc64id16ih16iw16kd5kh5kw5sd2sh2sw2pd2ph2pw2"));
+    EXPECT_FALSE(pays("g64ic64oc64ih64iw64kh5kw5sh2sw2ph2pw2"));
     EXPECT_FALSE(pays("g2048ic2048oc2048ih16iw16kh12kw12sh5sw5ph6pw6"));
 }
 

@@ -1,7 +1,7 @@
 // What gathers of single channels take: see depthwise_gather_time.h.
 //
-// Instructions of a thread were counted in the machine code of sm_90 (k3, vectors of four and eight, float16). Of thirteen layers of
-// one to three axes, k3 to k16, strides 1 to 8, what it chooses takes 1.02 to 1.05 of the fastest of these kernels (float16 and
+// Instructions of a thread were counted in the machine code of sm_90 (k3, vectors of four and eight, float16). Of thirteen layers
+// of one to three axes, k3 to k16, strides 1 to 8, what it chooses takes 1.02 to 1.05 of the fastest of these kernels (float16 and
 // float32, both layouts; H200, 2026-11-27).
 #include "choice/depthwise_gather_time.h"
 

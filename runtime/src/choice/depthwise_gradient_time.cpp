@@ -79,8 +79,8 @@ double rows_of_a_tile(const KernelTraits &k, const Problem &p) {
     return std::max((k.run_rows > 1 ? of_runs : taps_of_a_tile) / double(p.width().kernel), 1.0);
 }
 
-// Runs of vectors read for each window what they see and their inputs anew: windows that are half empty took 1.2 to 1.7 times as long
-// as full ones (k3 s2 and k8 s8).
+// Runs of vectors read for each window what they see and their inputs anew: windows that are half empty took 1.2 to 1.7 times as
+// long as full ones (k3 s2 and k8 s8).
 double half_empty_windows(const KernelTraits &k, const Problem &p) {
     if (k.tile_groups == 1 || k.run_rows == 1) return 1;
     const Axis &y = p.height();

@@ -107,8 +107,8 @@ StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Pro
 
 bool staging_pays(const KernelTraits &k, const Computation &c) {
     if (!stages_columns(k) || k.operation == Operation::weight_gradient) return true;
-    // Columns as high as kernels demand whose threads have sixteen neighbours of one: k3 at stride 1 took 1.3 to 1.5 times as long as
-    // by these, at 6.5, and k4 0.69 to 1.04 times, at 8.9 to 11.3 (98 layers, H200, 2026-11-27).
+    // Columns as high as kernels demand whose threads have sixteen neighbours of one: k3 at stride 1 took 1.3 to 1.5 times as long
+    // as by these, at 6.5, and k4 0.69 to 1.04 times, at 8.9 to 11.3 (98 layers, H200, 2026-11-27).
     constexpr double of_high_columns = 8;
     constexpr int64_t high_column = 24;
     const StagedShape &shape = k.staged_shape;
@@ -119,9 +119,11 @@ bool staging_pays(const KernelTraits &k, const Computation &c) {
         return products >= (is_high ? of_high_columns : worth_staging);
     }
     // Most threads of a block have no position where it is full of few groups' columns: 40 to 64 of 256 took 1.5 to 2.8 times as
-    // long as vectors of groups, at 12 to 18 (the same layers).
+    // long as vectors of groups, at 12 to 18 (the same layers). Beside vectors with windows 0.93 to 1.03 times as long at 12 to 23,
+    // 2.1 times at 10 (four layers of float16, H200, 2026-11-27).
+    constexpr double beside_windows = 12;
     const double busy = double(tile.positions() * tile.planes) / double(shape.threads);
-    return products * std::sqrt(busy) >= worth_staging_groups;
+    return products * std::sqrt(busy) >= beside_windows;
 }
 
 std::string staged_columns_rejection(const KernelTraits &k, const Computation &c) {
