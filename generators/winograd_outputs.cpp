@@ -75,7 +75,8 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
             .reorder({stored.x, stored.y, thread, block, channel, stored.w}).unroll(stored.x).unroll(stored.y)
             .gpu_blocks(block, channel, stored.w).gpu_threads(thread).never_partition_all();
         // Kernels of 3x3 and 3x5 at stride 1.
-        if (std::min(across().outputs(), down().outputs()) >= 4) stores.specialize(phases_w == 1 && outputs_w == 4 && outputs_h == 4);
+        if (std::min(across().outputs(), down().outputs()) >= 4)
+            stores.specialize(phases_w == 1 && outputs_w == 4 && outputs_h == 4);
         half.bound(x, 0, across().outputs()).bound(j, 0, points_h).unroll(j);
         tile_output.bound(x, 0, across().outputs()).bound(y, 0, down().outputs()).unroll(y);
         for (Func *f : {&half, &tile_output})
