@@ -78,7 +78,9 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
                ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
     }
     const double tile = static_cast<double>(k.block_channels) / 128;
+    // Nothing hides stores to channels_first of a block that is alone on its multiprocessor (44 layers, H200, 2026-11-27).
     if (k.adds_in_clusters && reads_as_it_lies(k)) return (k.output.type == ElementType::float32 ? 9e-6 : 7e-6) * tile;
+    if (k.adds_in_clusters && k.operation == Operation::input_gradient && !channels_innermost(k.input)) return 3e-6;
     const Axis &x = p.width();
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
         return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
