@@ -12,8 +12,8 @@
 
 namespace conv_transpose {
 
-/// For add_custom_lowering_pass(): treats stores of `stored` to the caller's buffers whose indices are sums with terms of `place`, a
-/// Func of a thread's registers, where these terms are the same of all.
+/// For add_custom_lowering_pass(): treats stores of `stored` to the caller's buffers whose indices are sums with terms of `place`,
+/// a Func of a thread's registers, where these terms are the same of all.
 class StoreBases : public Halide::Internal::IRMutator {
   public:
     StoreBases(std::string place, std::string stored) : place_(std::move(place)), stored_(std::move(stored)) {}
