@@ -266,8 +266,8 @@ struct AnyTensors : DescribedGenerator {
         return is_inside(i, d.min(), d.extent());
     }
 
-    /// The picture's first position in place of one outside: a comparison, which is there already, and a choice. Where few taps of a
-    /// window exist the nearest is better, which neighbours read as well (k8 s8 in float32: 0.7 of the time).
+    /// The picture's first position in place of one outside: a comparison, which is there already, and a choice. Where few taps of
+    /// a window exist the nearest is better, which neighbours read as well (k8 s8 in float32: 0.7 of the time).
     static Halide::Expr first_if_outside(const Halide::Expr &i, const Halide::Internal::Dimension &d) {
         return d.min() + select(inside(i, d), i - d.min(), 0);
     }

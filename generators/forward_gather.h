@@ -52,7 +52,9 @@ class ForwardGather : public Halide::Generator<ForwardGather<Schedule>>,
             const Expr part = tile.has_window(d) ? (place - last) * axes[d].input_step : place * tiles.part_steps();
             return SeenAxis{axes[d].input_of(first) + part, axes[d].live(first)};
         });
-        const auto live = [&](const Expr &t, const Expr &in_window) { return axes[along].live(tap_number(tile, along, t, in_window)); };
+        const auto live = [&](const Expr &t, const Expr &in_window) {
+            return axes[along].live(tap_number(tile, along, t, in_window));
+        };
         if (last > 0 && !tile.multiplies_zeros) f.taps.where(live(r[along + 1], r[4]));
 
         define_sum(

@@ -58,11 +58,13 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
             return loaded(or_zero(condition, element), this->get_target());
         };
         // With a window each factor has conditions of its own, so that what positions and taps share is chosen once.
-        const Expr product = !schedule_params.tile().multiplies_zeros
-                                 ? (window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f) : select(seen, of_in * of_out, 0.f))
-                             : window ? or_zero_unless(summed.exists, input(of_input)) *
-                                            or_zero_unless(inside_output, output_gradient(of_output))
-                                      : of_in * or_zero_unless(seen, output_gradient(of_output));
+        Expr product;
+        if (!schedule_params.tile().multiplies_zeros)
+            product = window ? select(seen, of_in, 0.f) * select(seen, of_out, 0.f) : select(seen, of_in * of_out, 0.f);
+        else if (window)
+            product = or_zero_unless(summed.exists, input(of_input)) * or_zero_unless(inside_output, output_gradient(of_output));
+        else
+            product = of_in * or_zero_unless(seen, output_gradient(of_output));
         f.sum(f.weight, f.tile, f.part, f.images) += product;
         store_tiles();
     }

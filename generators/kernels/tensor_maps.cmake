@@ -137,8 +137,8 @@ foreach(format ${formats_of_16_bits})
         producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 650 FULL)
     # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200,
     # 2026-11-23).
-    conv_transpose_maps(forward ndhwc weight_maps_clusters_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true in_clusters=true
-        H200_TFLOPS 570 ${maybe})
+    conv_transpose_maps(forward ndhwc weight_maps_clusters_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true
+        in_clusters=true H200_TFLOPS 570 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()
@@ -234,8 +234,10 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
     endforeach()
-    conv_transpose_maps(forward nchw as_it_lies_weight_maps_clusters_128x64 ${clusters128x64} ${weight_maps} H200_TFLOPS 500 ${maybe})
-    conv_transpose_maps(forward nchw as_it_lies_weight_rows_clusters_128x64 ${clusters128x64} ${weight_rows} H200_TFLOPS 500 ${maybe})
+    conv_transpose_maps(forward nchw as_it_lies_weight_maps_clusters_128x64 ${clusters128x64} ${weight_maps} H200_TFLOPS 500
+        ${maybe})
+    conv_transpose_maps(forward nchw as_it_lies_weight_rows_clusters_128x64 ${clusters128x64} ${weight_rows} H200_TFLOPS 500
+        ${maybe})
     # Input gradients of kernels as large as their strides, two along the width, whose words tensor cores take from registers
     # (k2 s2, 128 to 64, 8 of 256x256: 0.104 ms, 90 % of the memory's bandwidth; 0.277 packed. Of 24 layers 22 took 0.32 to 0.81 of
     # their time. With 2048 products a sum of few positions what is packed is faster. H200, 2026-11-23).
@@ -319,8 +321,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient nchw weight_maps_256x64 ${maps} weight_map=true ${positions256} ${chunk} stages=2 blocks=2
         ${rate256x64} FULL)
     conv_transpose_maps(input_gradient nchw weight_maps_128x64 ${tile128x64} weight_map=true ${rate128x64} ${maybe})
-    conv_transpose_maps(input_gradient nchw weight_maps_clusters_128x64 ${maps} weight_map=true columns=128 row_sets=1 ${chunk} stages=6
-        blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
+    conv_transpose_maps(input_gradient nchw weight_maps_clusters_128x64 ${maps} weight_map=true columns=128 row_sets=1 ${chunk}
+        stages=6 blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
     if(NOT format STREQUAL tf32)
         conv_transpose_maps(input_gradient nchw weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
             producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})

@@ -97,7 +97,8 @@ struct Kernel {
     int local_bytes = 0;
     int special[special_registers] = {};  ///< their places
     std::string shared_name;              ///< of all shared memory, where a program takes its address
-    /// Where its shared memory begins, as on GPUs, behind what they keep for themselves. Programs that take no address count from 0.
+    /// Where its shared memory begins, as on GPUs, behind what they keep for themselves. Programs that take no address count from
+    /// 0.
     uint32_t shared_begins_at() const { return shared_name.empty() ? 0 : 1024; }
     int product_registers = 0;            ///< how many
     int loops = 0;

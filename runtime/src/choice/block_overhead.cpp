@@ -64,12 +64,13 @@ double before_first_box(const KernelTraits &k) {
 // they begin at odd elements of 16 bits. (Fitted to 521 layers in float16 and TF32, all kernels timed, H200, 2026-11-23.)
 double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
-    // layers in float16, H200, 2026-11-22); those of phases that are channels half of it (2026-11-23).
+    // layers in float16, H200, 2026-11-22); those of phases that are channels a third of it (44 layers, 2026-11-27).
     if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward)
         return k.phases_as_channels ? 3e-6 : 8.5e-6;
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && channels_innermost(k.output);
     if (k.resident_blocks > 0) {
-        // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27).
+        // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27); of pictures
+        // as they lie float32 takes twice as long (1x1, three layers, that day).
         const bool is_float = k.output.type == ElementType::float32;
         const double element = k.row_taps > 1                    ? (is_float ? 1e-10 : 1.35e-10)
                                : reads_as_it_lies(k) && is_float ? 8e-11

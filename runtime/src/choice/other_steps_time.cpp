@@ -98,6 +98,7 @@ double adding_time(const KernelTraits &k, const Computation &c) {
     const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
     constexpr double most_in_second_level = 2.4e7;
     const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
+    // Kernels that read maps were fitted anew (99 layers, H200, 2026-11-27).
     const double adding = k.box_positions > 0 ? launch : launch + 1.5e-6;
     return adding + 2 * bytes / rate;
 }

@@ -27,12 +27,17 @@ constexpr double least_steps_of_part = 4;
 
 // Shorter blocks even out what multiprocessors have to do, of phases of unequal length, too (H200, 2026-11-23: k5 s2, 1024 to 256
 // channels of 8x10x8, in 3 parts 1.51 ms, in 12 1.14; float16 in channels_last 0.214 in one, 0.107 in 3). Where pictures are packed
-// for the copy engine, more parts than fit at once took 0.64 to 1.33 times as long as what was chosen, most of them longer; of input
-// gradients in channels_last up to 1.9 times (k16 s8, 256 from 40 channels, 64x85, 193 us in two parts, 102 in one; 2026-11-27).
-double most_rounds(const KernelTraits &k) { return k.box_positions == 0 ? 4 : maps_weights(k) && k.operation == Operation::forward ? 2 : 1; }
+// for the copy engine, more parts than fit at once took 0.64 to 1.33 times as long as what was chosen, most of them longer; of
+// input gradients in channels_last up to 1.9 times (k16 s8, 256 from 40 channels, 64x85, 193 us in two parts, 102 in one;
+// 2026-11-27).
+double most_rounds(const KernelTraits &k) {
+    if (k.box_positions == 0) return 4;
+    return maps_weights(k) && k.operation == Operation::forward ? 2 : 1;
+}
 
-// Blocks of a cluster are on multiprocessors of one group at a time, of which an H200 has seven of sixteen and one of twelve, as far
-// as could be seen: 16 clusters of seven and 32 of four took a round more, 24 of four and 21 of five did not (2026-11-23 and 27).
+// Blocks of a cluster are on multiprocessors of one group at a time, of which an H200 has seven of sixteen and one of twelve, as
+// far as could be seen: 16 clusters of seven and 32 of four took a round more, 24 of four and 21 of five did not (2026-11-23 and
+// 27).
 int64_t clusters_at_once(int64_t blocks) { return 7 * (16 / blocks) + 12 / blocks; }
 
 // A cluster has at most eight blocks on every GPU that has them.

@@ -88,8 +88,8 @@ double seen_bytes_time(const KernelTraits &k, const Computation &c) {
     return share < 1 ? double(bytes) * elements / bytes_per_second : 0;
 }
 
-// At least this a product of few channels takes whose float32 are stored in channels_first while nothing else is done (1x1, 48 to 320
-// channels, 4 x 30000: 86 us with packing, 16 to 288, 2 x 384x384: 143; TF32, H200, 2026-11-27).
+// At least this a product of few channels takes whose float32 are stored in channels_first while nothing else is done (1x1, 48 to
+// 320 channels, 4 x 30000: 86 us with packing, 16 to 288, 2 x 384x384: 143; TF32, H200, 2026-11-27).
 double stored_bytes_time(const KernelTraits &k, const Computation &c) {
     const bool measured = k.box_positions > 0 && k.resident_blocks == 0 && k.operation == Operation::forward &&
                           k.output.type == ElementType::float32 && !channels_innermost(k.output);

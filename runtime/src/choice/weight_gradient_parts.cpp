@@ -83,6 +83,8 @@ PackedPictureParts::PackedPictureParts(const Problem &p, const KernelTraits &k,
     cut_into_bands(p, k, fours * packed.input.positions());
 }
 
+double seconds_of_a_cluster(const Tile &k) { return cluster_time(double(k.tile_in_channels * k.tile_out_channels)); }
+
 // Clusters whose blocks had to share multiprocessors waited for each other: 72 of five blocks took 13.2 us, 72 blocks alone 8.2
 // (256 to 128 channels, k3 s2, N4 16x21, H200, 2026-11-23). Where a multiprocessor holds one block, 32 clusters of four, one of
 // which waited, took 26.0 us, 32 of two 19.0 (k4 s2, 240 to 120, N4 32x32). They depend on the problem alone: on an H200's number
@@ -106,7 +108,7 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
                               (k.packed_pictures ? 4 : 1);
     // The time of a full round's chunks.
     const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
-    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = cluster_time(double(k.tile_in_channels * k.tile_out_channels)) / seconds;
+    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = seconds_of_a_cluster(k) / seconds;
     int64_t chunks_of_band = chunks;
     double least_time = 0;
     for (int64_t b = 1; b <= most; b = k.adds_in_clusters ? 2 * b : b + 1) {

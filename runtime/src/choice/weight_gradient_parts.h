@@ -76,6 +76,9 @@ std::string channels_last_rejection(const KernelTraits &, const Computation &);
 /// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.
 double seconds_of_a_part(int64_t floats);
 
+/// What blocks of a cluster take to meet, and to add their parts.
+double seconds_of_a_cluster(const Tile &);
+
 /// From a part of the sum to the next in memory, in floats: where positions are joined, what each adds is as far from the last
 /// one's as that is from the next part's first.
 int64_t part_stride(const Computation &, const Tile &);

@@ -148,7 +148,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double packing =
         gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
-    const double adding = k.adds_in_clusters && cut.bands > 1 ? cluster_time(double(k.tile_in_channels * k.tile_out_channels)) : 0;
+    const double adding = k.adds_in_clusters && cut.bands > 1 ? seconds_of_a_cluster(k) : 0;
     const bool turned = turns_result(k, c);
     const double turning = turned ? turning_time(p) : 0;
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + (!k.writes_result || turned);

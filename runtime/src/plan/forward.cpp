@@ -111,8 +111,8 @@ Operand float32_bias(Recipe &recipe, const KernelTraits &kernel, const Computati
     const int64_t elements = epilogue.bias_elements(c.result_channels());
     const int64_t repeated = c.cells && c.cells->joins_outputs() ? c.cells->outputs : 1;
     const Extents extents{elements / repeated, repeated, 1, 1};
-    View as_given(Operand::bias, 0, extents, given);
-    if (repeated > 1) as_given.set_stride(1, 0);
+    View as_given(Operand::bias, 0, {elements / repeated, 1, 1, 1}, given);
+    if (repeated > 1) as_given.repeat(1, repeated);
     const Operand converted = recipe.add_region("bias in float32", sizeof(float) * elements);
     recipe.add(Launch<Family::channel_packing>(conversion)
                    .set("picture", as_given)
