@@ -214,7 +214,8 @@ inline constexpr Argument tensor_core_weight_packing[] = {
 inline constexpr Argument gemm_weight_packing[] = {
     axes_and(3, "weight", TensorRole::weight),
     per_axis("channel_phases"), per_axis("summed_phases"),
-    int32("input_channels"), int32("input_shift"), int32("dilation"), int32("joined_groups"),
+    int32("summed_channels"), int32("summed_step"), int32("phase_step"), int32("tap_step"),
+    int32("dilation"), int32("joined_groups"),
     written(dense(5, "packed", TensorRole::weight)),
 };
 

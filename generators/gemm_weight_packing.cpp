@@ -29,8 +29,9 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
 
     GeneratorParam<bool> phases_outermost{"phases_outermost", false};
-    /// Summed channels may be those of neighbouring inputs of a row, `input_channels` of each: the kernel of the next is
-    /// shifted by `input_shift` positions, and kernels are spread by `dilation` (runtime/src/choice/input_cells.h).
+    /// Summed channels may be those of neighbours of a row, `summed_channels` of each, and computed ones those of `channel_phases`
+    /// neighbours: from one to the next are `summed_step` and `phase_step` positions of the kernel, from tap to tap `tap_step`,
+    /// and kernels are spread by `dilation` (runtime/src/choice/input_cells.h).
     /// Then `joined_groups` of the weight's groups are one, too: between channels of two of them there is zero.
     GeneratorParam<bool> packs_cells{"packs_cells", false};
 
@@ -46,7 +47,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             channel_phases_.push_back(add_input<int>("channel_phases_" + names[d]));
             summed_phases_.push_back(add_input<int>("summed_phases_" + names[d]));
         }
-        input_channels_ = add_input<int>("input_channels"), input_shift_ = add_input<int>("input_shift");
+        summed_channels_ = add_input<int>("summed_channels"), summed_step_ = add_input<int>("summed_step");
+        phase_step_ = add_input<int>("phase_step"), tap_step_ = add_input<int>("tap_step");
         dilation_ = add_input<int>("dilation"), joined_groups_ = add_input<int>("joined_groups");
         packed_ = add_output<Halide::Buffer<>>("packed", halide_type(format_.operand()), 5);
     }
@@ -146,9 +148,9 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return phases == 1;
     }
 
-    // Nor are the channels of an input cut anywhere but between rows, which is so wherever groups are joined.
+    // Nor are the channels of a neighbour cut anywhere but between rows, which is so wherever groups are joined.
     Expr has_whole_rows() {
-        return packs_cells ? sums_no_phases() && *input_channels_ % format_.values_of_16_bytes() == 0 : sums_no_phases();
+        return packs_cells ? sums_no_phases() && *summed_channels_ % format_.values_of_16_bytes() == 0 : sums_no_phases();
     }
 
     // Lanes are 32 channels where those are side by side in the weights. Elsewhere a load would be one of as many lines: they
@@ -260,18 +262,18 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return position;
     }
 
-    /// Neighbouring inputs are channels: finds the input's own summed channel, and the position in its shifted, spread kernel,
-    /// which begins where the weight does, or one outside. Channels of an input are whole rows; where phases are summed over, there
-    /// is one input.
+    /// Neighbours are channels: finds the own summed channel of one, and the position in the kernel that it and the computed
+    /// channel's neighbour are apart, which begins where the weight does, or one outside. Channels of a neighbour are whole rows;
+    /// where phases are summed over, it is one.
     void find_in_cell(Place &at, Expr &position, const std::vector<Expr> &summed_phases) {
         using enum Dimension;
         const int of_row = rows_are_found_together() && all_one(summed_phases) ? format_.values_of_16_bytes() : 1;
-        const FastNumber channels(*input_channels_ / of_row), of_cell(at.of[summed] / of_row);
+        const FastNumber channels(*summed_channels_ / of_row), of_cell(at.of[summed] / of_row);
         at.of[summed] = (of_cell % channels).value * of_row + at.of[summed] % of_row;
-        const Expr first = weight.dim(0).min(), shift = (of_cell / channels).value * *input_shift_,
-                   shifted = position - shift - first;
-        const FastNumber spread(max(shifted, 0)), dilation(*dilation_);
-        const Expr is_tap = shift < Expr(*channel_phases_[0]) && shifted >= 0 && (spread % dilation).value == 0;
+        const Expr first = weight.dim(0).min(), neighbour = (of_cell / channels).value * *summed_step_,
+                   apart = at.of[x] * *tap_step_ + at.channel_phase[0] * *phase_step_ + at.summed_phase[0] + neighbour - first;
+        const FastNumber spread(max(apart, 0)), dilation(*dilation_);
+        const Expr is_tap = abs(neighbour) < Halide::cast<uint32_t>(*tap_step_) && apart >= 0 && (spread % dilation).value == 0;
         position = select(is_tap, (spread / dilation).value, -1) + first;
     }
 
@@ -337,8 +339,8 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
     Var i{"i"}, tap{"tap"}, rest{"rest"}, three{"three"}, four{"four"};  // the last have extent 1
     ElementFormat format_;
     std::vector<Halide::GeneratorInput<int> *> channel_phases_, summed_phases_;
-    Halide::GeneratorInput<int> *input_channels_ = nullptr, *input_shift_ = nullptr, *dilation_ = nullptr,
-                                *joined_groups_ = nullptr;
+    Halide::GeneratorInput<int> *summed_channels_ = nullptr, *summed_step_ = nullptr, *phase_step_ = nullptr, *tap_step_ = nullptr,
+                                *dilation_ = nullptr, *joined_groups_ = nullptr;
     Halide::GeneratorOutput<Halide::Buffer<>> *packed_ = nullptr;
 };
 

@@ -246,6 +246,29 @@ TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
     }));
 }
 
+// Pixels of 8 and 12 channels are no whole rows of 16 bytes: those of neighbours are, and of a stride's outputs.
+TEST(Computation, OfAnInputGradientOfSplitRowsJoinsPositions) {
+    const auto joined = [](const char *problem, Layout layout) {
+        PlanOptions options;
+        options.operation = Operation::input_gradient;
+        options.input = options.weight = options.output = {ElementType::float16, layout};
+        std::vector<std::string> problems;
+        for (const Computation &c : alternatives(Problem::parse(problem), options))
+            if (c.operation == Operation::input_gradient && c.cells && c.cells->joins_outputs())
+                problems.push_back(std::to_string(c.cells->inputs) + " " + c.problem.str());
+        return problems;
+    };
+    const auto of = [](const char *inputs, const char *problem) { return inputs + (" " + Problem::parse(problem).str()); };
+    // Inputs see outputs from two before their own on, which begin in the cell before.
+    EXPECT_EQ(joined("n2ic8oc12ih3iw8kh3kw5sh2sw2ph1pw2oph1opw1", Layout::channels_last),
+              (std::vector{of("1", "n2ic8oc24ih3iw8kh3kw3sh2ph1pw1oph1"), of("2", "n2ic16oc48ih3iw4kh3kw3sh2ph1pw1oph1"),
+                           of("4", "n2ic32oc96ih3iw2kh3kw3sh2ph1pw1oph1")}));
+    // Neither whole rows, nor outputs that are no whole cells, nor other layouts.
+    EXPECT_TRUE(joined("n2ic8oc16ih3iw8kh3kw5sh2sw2ph1pw2oph1opw1", Layout::channels_last).empty());
+    EXPECT_TRUE(joined("n2ic8oc12ih3iw8kh3kw5sh2sw2ph1pw2oph1", Layout::channels_last).empty());
+    EXPECT_TRUE(joined("n2ic8oc12ih3iw8kh3kw5sh2sw2ph1pw2oph1opw1", Layout::channels_first).empty());
+}
+
 KernelTraits kernel_of_cells(int64_t multiple_of_stride, int64_t window) {
     KernelTraits kernel;
     kernel.rank = 3;

@@ -42,8 +42,6 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
     const Problem &p = c.problem;
     const Axis &x = p.width();
     const auto is_row = [](TensorFormat f) { return channels_innermost(f) && bytes_of(f.type) == 2; };
-    const bool sees_one = x.kernel == 1 && x.stride == 1 && x.padding == 0 && x.output_padding == 0;
-    if (c.operation != Operation::forward && !sees_one) return {};
     const bool is_other = c.by_phases || c.by_taps || c.packed_rows || c.has_wide_pixels() || c.joined_groups > 1;
     // A step of its own repeats a bias that it converts.
     const bool repeats_bias = !epilogue.bias || bytes_of(c.weight_format.type) == 2;
@@ -51,6 +49,9 @@ std::vector<Computation> with_joined_positions_of_rows(const Computation &c, con
         !is_row(c.read_format) || !is_row(c.written_format))
         return {};
     constexpr int64_t values = 8, full = 128;  // of 16 bytes; channels that fill tiles
+    // Input gradients of more taps are faster by kernels whose lanes copy, where those take the channels.
+    const bool sees_one = x.kernel == 1 && x.stride == 1 && x.padding == 0 && x.output_padding == 0;
+    if (c.operation != Operation::forward && !sees_one && p.in_channels % values == 0 && p.out_channels % values == 0) return {};
     const auto has_whole_rows = [&](int64_t inputs) {
         return p.in_channels * inputs % values == 0 && p.out_channels * inputs * x.stride % values == 0;
     };

@@ -45,6 +45,11 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
            H200::second_level_bytes_per_second;
 }
 
+// Channels of an output gradient's pixel that are summed over, with those that fill it up where it is packed.
+int64_t channels_of_pixel(const KernelTraits &k, const Computation &c) {
+    return c.packed_rows ? packed_row_channels(k, c) : c.problem.out_channels / c.problem.groups;
+}
+
 // The second-level cache takes at least this for boxes of 16 bits whose rows, of channels, begin inside of its sectors:
 // the copy engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512,
 // in seven kernels: 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from
@@ -54,13 +59,25 @@ double split_sectors_time(const KernelTraits &k, const Computation &c) {
     constexpr int64_t sector = 32;
     constexpr double bytes_per_second = 3.6e12;
     const Problem &p = c.problem;
-    const int64_t bytes = bytes_of(k.output.type), given = p.out_channels / p.groups,
-                  summed = c.packed_rows ? packed_row_channels(k, c) : given;
+    const int64_t bytes = bytes_of(k.output.type);
     const bool measured = k.operation == Operation::input_gradient && (channels_innermost(k.input) || k.rank == 3);
-    if (k.box_positions == 0 || !measured || bytes != 2 || summed * bytes % sector == 0) return 0;
+    if (k.box_positions == 0 || !measured || bytes != 2 || channels_of_pixel(k, c) * bytes % sector == 0) return 0;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
     const ProductBlocks work(k, p);
     return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
+}
+
+// Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
+// the second-level cache: such kernels take 1.45 to 1.9 times as long as with whole lines (302 times of 30 layers of few channels,
+// float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times).
+double split_lines(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t line = 128;
+    constexpr double small = 1e7;
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(k.output.type), pixel = bytes * channels_of_pixel(k, c);
+    const bool reads_pixels = k.box_positions > 0 && k.operation == Operation::input_gradient && bytes == 2 && taps(p) > 1;
+    const bool splits = reads_pixels && pixel % line != 0 && 2 * pixel > line;
+    return splits && double(bytes) * double(p.output_elements()) > small ? 1.4 : 1;
 }
 
 // Whether neighbours of a row lie side by side, and channels apart.
@@ -95,6 +112,23 @@ double stored_bytes_time(const KernelTraits &k, const Computation &c) {
                           k.output.type == ElementType::float32 && !channels_innermost(k.output);
     constexpr double bytes_per_second = 2.6e12;
     return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
+}
+
+// Phases of a row fill lines of the second-level cache one after the other, which memory takes at least this long to merge once
+// outputs are larger than that cache. Such phases have blocks of their own (k3 s2 d2, 32 to 64 channels, 16 x 131072, TF32: 1218
+// us, by pairs of phases 715; k1 s2 of three axes, 64 to 32, 2 x 64^3: 742 and 365, float16 346 and 259), or are rows of tiles
+// whose lanes do not pair them (k8 s4, 32 to 16, 4 x 500000: 636, by fours 377; k2 s3, 32 to 32, 4 x 256x256: 286; H200,
+// 2026-11-28).
+double merged_stores_time(const KernelTraits &k, const Computation &c) {
+    constexpr double second_level_bytes = 40e6, of_blocks = 1e12, of_rows = 3.2e12;
+    const Axis &x = c.problem.width();
+    const bool in_blocks = channel_phases(k, c.problem, x) == 1, together = !in_blocks && is_forward_on_cuda_cores(k);
+    const bool splits_lines = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
+                              k.stride_width_multiple <= 1 && x.stride > 1 && !together;
+    if (!splits_lines) return 0;
+    const double bytes = double(bytes_of(k.output.type)) * double(c.problem.output_elements() / c.parts_in_groups());
+    const double rate = in_blocks ? of_blocks : of_rows / double(x.stride);
+    return std::max(bytes - second_level_bytes, 0.0) / rate;
 }
 
 // Taps that see a phase of an axis; the first phases have the most.
@@ -203,9 +237,10 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const double overhead = block_overhead(k, p, products);
     // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
     const double bare = k.box_positions > 0 && blocks <= double(multiprocessors) && stores_at_odd_elements(k, p) ? overhead : 0;
-    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) * revisits(c) + overhead) + bare;
-    return std::max({in_rounds, split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c)}) + before_first_block(k) +
-           scattered_stores_time(k, c);
+    const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) * revisits(c) * split_lines(k, c) + overhead) + bare;
+    const double least =
+        std::max({split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c), merged_stores_time(k, c)});
+    return std::max(in_rounds, least) + before_first_block(k) + scattered_stores_time(k, c);
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of

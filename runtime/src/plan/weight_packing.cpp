@@ -35,6 +35,11 @@ KernelTraits with_phases_outermost(KernelTraits kernel, bool is_so) {
     return kernel;
 }
 
+// Neighbours of the picture that is written, whose channels are those of one position.
+int64_t written_neighbours(const Computation &c) {
+    return c.operation == Operation::forward ? c.cells->outputs : c.cells->inputs;
+}
+
 // Kernel positions that a kernel takes for channels are what a weight has of them, one after the other.
 Computation with_taps_as_channels(const KernelTraits &kernel, Computation c) {
     const bool finds_taps = kernel.weight_layout == WeightLayout::as_given && channels_innermost(kernel.output);
@@ -59,7 +64,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       channel_phases_(innermost_first(c_.problem, kernel.rank,
                                       [&](const Axis &a) {
                                           const bool joined = joins_positions(c_) && &a == &c_.problem.width();
-                                          return joined ? c_.cells->outputs : channel_phases(kernel, c_.problem, a);
+                                          return joined ? written_neighbours(c_) : channel_phases(kernel, c_.problem, a);
                                       })),
       summed_phases_(innermost_first(given_problem(c_), kernel.rank,
                                      [&](const Axis &a) { return c_.by_phases ? a.stride : 1; })),
@@ -195,13 +200,18 @@ Step WeightPacking::gemm_step() const {
     const int64_t all = product(packed_extents(groups_)), run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
     const bool in_runs = kernel_.weight_layout != WeightLayout::channels_innermost;
     const Extents array = in_runs ? Extents{run, window, all / (run * window), 1, 1} : Extents{all, 1, 1, 1, 1};
+    // Outputs lie a position of the kernel apart, inputs a stride, against it.
+    const int64_t inputs_apart = c_.cells ? -c_.cells->given.width().stride : 0;
+    const bool writes_inputs = joins_positions(c_) && c_.operation == Operation::input_gradient;
     return Launch<Family::gemm_weight_packing>(*packing_)
         .set("weight", given())
         .set("packed", View(packed_, 0, array, packed_type()))
         .set_axes("channel_phases", channel_phases_)
         .set_axes("summed_phases", summed_phases_)
-        .set("input_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
-        .set("input_shift", c_.cells ? c_.cells->given.width().stride : 0)
+        .set("summed_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
+        .set("summed_step", writes_inputs ? 1 : inputs_apart)
+        .set("phase_step", writes_inputs ? inputs_apart : 1)
+        .set("tap_step", joins_positions(c_) ? c_.cells->outputs : channel_phases_[0] * summed_phases_[0])
         .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1)
         .set("joined_groups", c_.joined_groups)
         .step();

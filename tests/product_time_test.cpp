@@ -1,0 +1,64 @@
+// What implicit matrix products of large tensors are taken to be bound by (H200 and H100, 2026-11-28).
+#include "choice/product_time.h"
+
+#include <gtest/gtest.h>
+
+#include "choice/computation.h"
+
+namespace conv_transpose::testing {
+namespace {
+
+constexpr Machine h200{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
+
+KernelTraits kernel(Operation operation, ElementType type, Layout layout) {
+    KernelTraits k;
+    k.device = Device::cuda, k.operation = operation;
+    k.input = k.weight = k.output = {type, layout};
+    k.counts_through_images = true;
+    k.block_positions = {1, 256};
+    k.block_channels = 64;
+    k.weight_in_channel_multiple = 32;
+    k.blocks_per_multiprocessor = 2;
+    k.h200_tflops = 270;
+    return k;
+}
+
+double time_of(const KernelTraits &k, const char *problem) {
+    PlanOptions options;
+    options.device = Device::cuda, options.operation = k.operation;
+    options.input = k.input, options.weight = k.weight, options.output = k.output;
+    return product_time(k, alternatives(Problem::parse(problem), options)[0], h200);
+}
+
+TEST(ProductTime, OfLargeOutputsIsOfMergingThePhasesOfARow) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float32, Layout::channels_first);
+    const char *const large = "n16ic32oc64iw131072kw3sw2pw1dw2";
+    const double bytes = 4.0 * 16 * 64 * 262143;
+    EXPECT_GT(time_of(k, large), 0.9e-12 * bytes);
+    EXPECT_LT(time_of(k, "n16ic32oc64iw131072kw3"), 0.6e-12 * bytes) << "there is one phase";
+    EXPECT_LT(time_of(k, "n1ic32oc64iw65536kw3sw2pw1dw2"), 3e-5) << "the second-level cache merges them";
+    k.stride_width_multiple = 2;
+    EXPECT_LT(time_of(k, large), 0.6e-12 * bytes) << "lanes store pairs";
+}
+
+TEST(ProductTime, OfLargeOutputsIsLongerTheMorePhasesARowOfATileHas) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float32, Layout::channels_first);
+    k.weight_layout = WeightLayout::tensor_core, k.phases_as_channels = true;
+    k.block_positions = {8, 256}, k.h200_tflops = 2000;
+    const double twos = time_of(k, "n16ic8oc64iw131072kw2sw2"), fours = time_of(k, "n16ic8oc64iw65536kw4sw4");
+    EXPECT_GT(fours, 1.5 * twos) << "of as many outputs";
+    k.stride_width_multiple = 2;
+    EXPECT_LT(time_of(k, "n16ic8oc64iw65536kw4sw4"), 0.7 * fours) << "lanes store pairs";
+}
+
+TEST(ProductTime, OfPixelsThatSplitLinesIsLonger) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
+    k.box_positions = 256, k.rank = 3;
+    const auto relative = [&](const char *split, const char *whole) { return time_of(k, split) / time_of(k, whole); };
+    EXPECT_GT(relative("n8ic48oc48ih160iw160kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih160iw160kh4kw4sh2sw2ph1pw1"), 1.3);
+    EXPECT_LT(relative("n8ic48oc48ih160iw160", "n8ic48oc64ih160iw160"), 1.1) << "of one tap";
+    EXPECT_LT(relative("n8ic48oc48ih20iw20kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih20iw20kh4kw4sh2sw2ph1pw1"), 1.1) << "small ones";
+}
+
+}  // namespace
+}  // namespace conv_transpose::testing
