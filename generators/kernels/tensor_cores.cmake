@@ -11,7 +11,6 @@ set(split_staged blocks=1 producer=true)
 conv_transpose_kernel(${row_tf32} ${k3} ${s1} ${c64x64} columns=152 H200_TFLOPS 263)
 conv_transpose_kernel(${row_tf32} ${k3x7} ${s1} ${c64x64} columns=104 FULL H200_TFLOPS 320)
 conv_transpose_kernel(${row_tf32} ${k3} ${s1} ${c32x32} picture_rows=2 columns=104 FULL H200_TFLOPS 138)
-conv_transpose_kernel(${row_tf32} ${k3x7} ${s1} ${c32x32} picture_rows=2 columns=152 warpgroups=3 blocks=1 H200_TFLOPS 190)
 # Wide tiles for large pictures, others for small ones: on 14x14 pixels 0.08 ms in place of 0.4.
 set(tile8x8 columns=8 tile_rows=8 separate_registers=true)
 conv_transpose_kernel(${row_tf32} ${k3} ${s1} columns=128 H200_TFLOPS 250)
@@ -19,10 +18,9 @@ conv_transpose_kernel(${row_tf32} AS tile8x8 ${k3} ${s1} ${tile8x8} H200_TFLOPS 
 conv_transpose_kernel(${row_tf32x3} ${k3} ${s1} ${c64x64} ${split_staged} columns=152 FULL H200_TFLOPS 110)
 conv_transpose_kernel(${row_tf32x3} ${k3x7} ${s1} ${c64x64} ${split_staged} columns=104 producer_registers=136 FULL H200_TFLOPS 118)
 conv_transpose_kernel(${row_tf32x3} ${k3x5} ${s1} in_channels=64 out_channels=128 ${split_staged} columns=136 FULL H200_TFLOPS 110)
-# One row: KernelBench 64 2.24 ms in place of 2.85, 74 0.847 in place of 1.08.
+# One row: KernelBench 64 2.24 ms in place of 2.85.
 set(row ${s1} kernel_h=1 columns=128 chunk_channels=16 separate_registers=true)
 conv_transpose_kernel(${row_tf32} ${row} kernel_w=3 channel_sets=2 H200_TFLOPS 225)
-conv_transpose_kernel(${row_tf32} ${row} kernel_w=5 dilation_w=3 warpgroups_x=2 H200_TFLOPS 155)
 
 # ---- phases of strided problems: any channels
 conv_transpose_kernel(${row_tf32} ${k2s2} columns=64 chunk_channels=32 separate_registers=true H200_TFLOPS 200)

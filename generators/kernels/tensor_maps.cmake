@@ -92,11 +92,11 @@ foreach(format ${formats_of_16_bits} tf32)
     # 24.4 us by either, by 256 x 64 in two blocks 29.6; k7 s2, 64 to 3, 512x512, 55.0 with packed weights (60.7); k4 s2, 64 to 3,
     # 64 x 32x32, 15.4 (17.0). Eight steps of whole rows, of few blocks: k2 s2, 512 to 512, 37x37, 10.6 us (12.8 by four), not of
     # 64 x 64 (16.3; H200, 2026-11-23).
-    set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds} FULL)
+    set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
     set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
-    conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} H200_TFLOPS 470)
-    conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 410)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} H200_TFLOPS 430)
+    conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} FULL H200_TFLOPS 470)
+    conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 410 ${maybe})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} FULL H200_TFLOPS 430)
     # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
     list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
     set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
@@ -271,9 +271,9 @@ foreach(format ${formats_of_16_bits} tf32)
     set(row_taps input_layout=channels_first row_taps=3 columns=128 row_sets=1 column_sets=2 ${half_chunk} stages=6 blocks=1
         producer=true producer_registers=24 resident_blocks=132 tiles_in_rounds=true whole_rows=false)
     conv_transpose_rates(nchw 900 355 ncdhw 770 285)
-    foreach(layout nchw ncdhw)
-        conv_transpose_maps(forward ${layout} as_it_lies_t3_256x64 ${row_taps} ${rate${layout}} ${maybe})
-    endforeach()
+    conv_transpose_maps(forward nchw as_it_lies_t3_256x64 ${row_taps} ${ratenchw} ${maybe})
+    conv_transpose_small_set_has(f16)  # of volumes in TF32 it is never faster by more than 4 %
+    conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${ratencdhw} ${maybe})
 endforeach()
 
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
