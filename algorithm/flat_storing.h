@@ -35,7 +35,8 @@ class Storing {
         }
         stored.insert(stored.end(), {cells.back(), Halide::cast<int>(there_is)});
         // In place of rows that there are not, which are not stored, the first cells are read.
-        if (f.size.only_cells) stored.push_back(select(there_is, places.cells_before(first_row, v.tile), 0));
+        const Expr first_place = f.size.only_cells ? places.cells_before(first_row, v.tile) : first_row * places.pitch();
+        stored.push_back(select(there_is, first_place, 0));
         f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
     }
 
@@ -55,72 +56,35 @@ class Storing {
         r.where(f_.whole_vectors || r[0] < places_.length());
         if (Internal::is_const_one(x().stride)) {
             const Expr place = promised(places_.place(s.row, at), places_.places(s.tile));
-            return store(at, s.lane, f_.result(place, s.lane, panel(), phase(0, 0, 0, panel()), s.segment, s.tile, s.group));
+            return store(at, s.lane, f_.result(place, s.lane, panel(), phase_of_panel(0, panel()), s.segment, s.tile, s.group));
         }
         interleave();
         const Expr element = promised(at + places_.early(s.segment), vectors() * vector * x().stride);
         store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
     }
 
-    /// The results of a vector of cells of a row, for a vector of channels, are turned, interleaved and stored together.
+    /// Vectors of results of a run, of all phases, are turned for a vector of channels: a run is rows that lie one after the other,
+    /// of whole planes or images, or a row.
     void store_turned() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
         auto &s = f_.stored;
-        const bool whole_runs = f_.size.only_cells && Internal::is_const_one(x().stride);
-        const Expr row_vectors = whole_runs ? rounded_up(run(), vector) : vectors();
-        s.domain = domain({{0, vector}, {0, x().stride}, {0, vector}, {0, row_vectors}}, {{0, f_.size.channels / vector}});
+        s.domain = domain({{0, vector}, {0, vector}, {0, rounded_up(run(), vector)}}, {{0, f_.size.channels / vector}});
         RDom &r = s.domain;
-        s.element = r[0], s.phase_x = r[1], s.lane = r[2], s.vector = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
-        s.lane_vector = r[7];
-        name_outer(8);
+        s.element = r[0], s.lane = r[1], s.vector = r[2], s.phase_y = r[3], s.row = r[4], s.phase_z = r[5], s.lane_vector = r[6];
+        name_outer(7);
         const Expr lane = s.lane_vector * vector + s.lane;
-        if (whole_runs) return store_turned_cells(lane);
-        const Expr early = places_.early(s.segment);
-        // The last vectors of cells and of results begin early, too. Rows of less than a vector are stored one by one.
-        f_.whole_vectors = places_.length() >= vector;
-        const Expr before = first_cell(s.vector, s.segment) * x().stride - early;
-        const Expr at = clamp(before + s.phase_x * vector, 0, max(places_.length() - vector, 0)) + s.element;
-        r.where(s.vector * vector < used_cells(s.segment));
-        r.where(before + s.phase_x * vector < places_.length());
-        only_what_there_is(lane);
-        r.where(f_.whole_vectors || at < places_.length());
-        f_.stride_x = x().stride;
-        f_.interleaving = RDom({{0, vector}, {0, x().stride}}, "interleaving");
-        const RDom &i = f_.interleaving;
-        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
-            result(first_cell(v.vector, v.segment) + v.element, v.phase);
-        f_.interleaved(v.element, v.vector, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) =
-            undef<float>();
-        f_.interleaved(i[0] * x().stride + i[1], v.vector, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
-                       v.group) =
-            f_.turned_results(i[0], v.lane, v.vector, v.row, v.panel, phase(i[1], v.phase_y, v.phase_z, v.panel), v.segment,
-                              v.tile, v.group);
-        const Expr element = promised(at - before, vector * x().stride);
-        store(at, lane,
-              f_.interleaved(element, s.vector, s.row, s.phase_y, s.phase_z, lane, panel(), s.segment, s.tile, s.group));
-    }
-
-    /// The same of cells without gaps: rows that lie one after the other, of whole planes or images, are stored as one.
-    void store_turned_cells(const Expr &lane) {
-        using namespace Halide;
-        const FlatGemmVars &v = f_.v;
-        const int vector = f_.size.vector;
-        auto &s = f_.stored;
-        RDom &r = s.domain;
+        // The last vector of a run begins early. Runs of less than a vector are stored one by one.
         f_.whole_vectors = run() >= vector;
         const auto first = [&](const Expr &number) -> Expr { return max(min(number * vector, run() - vector), 0); };
         only_what_there_is(lane);
         r.where(s.vector * vector < run());
         r.where(f_.whole_vectors || s.element < run());
-        const Expr cell = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + first(v.vector) + v.element;
-        // Vectors of short runs go beyond the last cell.
-        const Expr cells = places_.cells_of(v.tile) + select(f_.whole_vectors, 0, vector - 1);
-        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
-            f_.result(promised(cell, cells), v.lane, v.panel, v.phase, v.segment, v.tile, v.group);
+        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) = result_of_run(first(v.vector));
         store(first(s.vector) + s.element, lane,
-              f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, 0, 0, panel()), s.segment, s.tile, s.group));
+              f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, s.phase_y, s.phase_z), s.segment, s.tile,
+                                s.group));
     }
 
     /// In vectors of channels, cell by cell, the phases of a cell together.
@@ -139,7 +103,7 @@ class Storing {
         const Expr place = f_.size.only_cells ? promised(row(rank_ + 1) + s.cell, places_.cells_of(s.tile))
                                               : promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
         store(at, lane,
-              f_.result(place, lane, panel(), phase(s.phase_x, s.phase_y, s.phase_z, panel()), s.segment,
+              f_.result(place, lane, panel(), phase_of_panel(phase(s.phase_x, s.phase_y, s.phase_z), panel()), s.segment,
                         s.tile, s.group));
     }
 
@@ -154,6 +118,9 @@ class Storing {
     Expr extent(int d) const { return output_.dim(d).extent(); }
     Expr channels() const { return extent(rank_); }
     Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
+    Expr phases_between_runs(int d) const {
+        return f_.size.turned && d < rank_ ? Halide::select(joins_rows(d), 1, phases_of(d)) : phases_of(d);
+    }
     // Whole rows of the axes up to this one lie one after the other.
     Expr rows_are_dense(int axis) const {
         Expr dense = places_.length() == extent(0), all = 1;
@@ -167,15 +134,18 @@ class Storing {
     Expr joins_rows(int axis) const { return rows_are_dense(axis) && places_.rows() % places_.pitch_of(axis) == 0; }
     Expr rows_of_run() const {
         Expr rows = 1;
-        if (!f_.size.only_cells || !f_.size.turned || !Halide::Internal::is_const_one(x().stride)) return rows;
+        if (!f_.size.turned) return rows;
         for (int d = 1; d < rank_; d++) rows = select(joins_rows(d), places_.pitch_of(d), rows);
         return rows;
     }
+    /// So many results are in one.
     Expr run() const {
         Expr rows = 1;
-        for (int d = 1; d < rank_; d++) rows = select(joins_rows(d), places_.rows_within(d), rows);
+        for (int d = 1; d < rank_; d++) rows = rows * of_run(d, extent(d));
         return places_.length() * rows;
     }
+    /// What a run has of this axis, of so much.
+    Expr of_run(int axis, const Expr &all) const { return axis == 0 ? all : Halide::select(joins_rows(axis), all, 1); }
     Expr vectors() const { return rounded_up(places_.cells(), f_.size.vector); }
     Expr panel() const { return f_.stored.block * places_.block_panels() + f_.stored.panel; }
 
@@ -184,7 +154,7 @@ class Storing {
     // of all schedules.
     Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
         const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
-        ranges.insert(ranges.end(), {{0, phases_of(1)}, {0, places_.rows() / rows_of_run()}, {0, phases_of(2)}});
+        ranges.insert(ranges.end(), {{0, phases_between_runs(1)}, {0, places_.rows() / rows_of_run()}, {0, phases_between_runs(2)}});
         ranges.insert(ranges.end(), inner.begin(), inner.end());
         ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
                                      {0, extent(rank_ + 1)}});
@@ -210,11 +180,15 @@ class Storing {
         r.where(row(rank_) != 0);
     }
 
-    // The number of a phase; there is none of panels beyond the last, so that nothing is computed for them.
-    Expr phase(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z, const Expr &panel) const {
-        Expr number = min(phase_x, x().phases - 1), all = 1;
+    Expr phase(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z) const {
+        Expr number = min(phase_x, x().phases - 1);
         if (rank_ > 1) number = number + phases_of(0) * phase_y;
         if (rank_ > 2) number = number + phases_of(0) * phases_of(1) * phase_z;
+        return number;
+    }
+    // There is none of panels beyond the last, so that nothing is computed for them.
+    Expr phase_of_panel(const Expr &number, const Expr &panel) const {
+        Expr all = 1;
         for (const FlatAxis &a : places_.axes()) all = all * a.phases;
         return promised(number, Halide::select(panel * f_.size.channels < channels(), all, 0));
     }
@@ -228,30 +202,51 @@ class Storing {
         const Expr cell = f_.interleaving[2] * vector + f_.interleaving[0];
         f_.interleaved(v.element, v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile, v.group) = undef<float>();
         f_.interleaved(cell * x().stride + f_.interleaving[1], v.row, v.phase_y, v.phase_z, v.lane, v.panel, v.segment, v.tile,
-                       v.group) = result(cell, phase(f_.interleaving[1], v.phase_y, v.phase_z, v.panel));
+                       v.group) = result(cell, phase_of_panel(phase(f_.interleaving[1], v.phase_y, v.phase_z), v.panel));
     }
 
-    // The cells of a segment that have results; and the first of a vector of them.
-    Expr used_cells(const Expr &segment) const {
-        return rounded_up(places_.length() + places_.early(segment), x().stride);
-    }
-    Expr first_cell(const Expr &number, const Expr &segment) const {
-        const int vector = f_.size.vector;
-        return max(min(number * vector, used_cells(segment) - vector), 0);
+    // A table tells where the results of a run lie: divisions would take longer than all else. Vectors of short runs go beyond.
+    Expr result_of_run(const Expr &number) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        Region region;
+        for (int d = 0; d < rank_; d++) {
+            const FlatAxis &axis = places_.axes()[d];
+            region.emplace_back(0, of_run(d, axis.phases));
+            region.emplace_back(0, of_run(d, d == 0 ? places_.cells() : axis.cells));
+        }
+        f_.results_of_run = RDom(region, "results_of_run");
+        RDom &r = f_.results_of_run;
+        Expr element = 0, place = 0, phase = 0, all = 1, one_phase = Internal::const_true();
+        for (int d = rank_; d-- > 0;) {
+            const FlatAxis &axis = places_.axes()[d];
+            const Expr results = d == 0 ? select(joins_rows(1), extent(0), places_.cells() * x().stride) : of_run(d, extent(d));
+            const Expr at = r[2 * d + 1] * axis.stride + r[2 * d];
+            r.where(at < results);
+            element = element * results + at, all = all * results;
+            place = place * (d == 0 ? row_pitch() : of_run(d, f_.size.only_cells ? axis.cells : axis.pitch())) + r[2 * d + 1];
+            phase = phase * of_run(d, axis.phases) + r[2 * d];
+            one_phase = one_phase && axis.phases == 1;
+        }
+        f_.run_results(v.element) = Tuple(0, 0);
+        f_.run_results(promised(element, all)) = Tuple(place, phase);
+        const Expr at = promised(number + v.element + places_.early(v.segment), all + f_.size.vector);
+        const Expr first = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1], there = f_.run_results(at)[0];
+        const Expr of_phase = Internal::is_const_one(simplify(one_phase)) ? v.phase : v.phase + f_.run_results(at)[1];
+        return f_.result(promised(first + there, f_.size.only_cells ? places_.cells_of(v.tile) : places_.places(v.tile)), v.lane,
+                         v.panel, phase_of_panel(of_phase, v.panel), v.segment, v.tile, v.group);
     }
 
     // Coordinates of a cell of a row. In place of rows beyond the last, which are not stored, the last one is read.
     Expr result(const Expr &cell, const Expr &phase) const {
         const FlatGemmVars &v = f_.v;
         const Expr row_of_tile = min(v.row, places_.rows_of(v.tile) - 1);
-        Expr place = promised(places_.place(row_of_tile, cell), places_.places(v.tile));
-        if (f_.size.only_cells) {
-            // Vectors of short rows go beyond the last cell.
-            const Expr at = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + cell, cells = places_.cells_of(v.tile);
-            place = promised(min(at, cells - 1), cells);
-        }
+        const Expr place = promised(places_.place(row_of_tile, cell), places_.places(v.tile));
         return f_.result(place, v.lane, v.panel, phase, v.segment, v.tile, v.group);
     }
+
+    // From a row to the next.
+    Expr row_pitch() const { return f_.size.only_cells ? places_.row_cells() : places_.pitch(); }
 
     // `at` counts the results of a segment.
     void store(const Expr &at, const Expr &lane, const Expr &sum) {

@@ -222,8 +222,8 @@ struct CpuProduct : CpuSchedule {
         if (!of_channels)
             stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group});
         else if (turned)
-            stores.reorder({s.element, s.phase_x, s.lane, s.vector, s.phase_y, s.row, s.phase_z, s.lane_vector, s.panel,
-                            s.block, s.segment, s.tile, s.group});
+            stores.reorder({s.element, s.lane, s.vector, s.phase_y, s.row, s.phase_z, s.lane_vector, s.panel, s.block, s.segment,
+                            s.tile, s.group});
         else
             stores.reorder({s.element, s.vector, s.phase_x, s.cell, s.phase_y, s.row, s.phase_z, s.panel, s.block, s.segment,
                             s.tile, s.group});
@@ -242,19 +242,16 @@ struct CpuProduct : CpuSchedule {
         f.turned_results.compute_at(f.output, f.stored.vector).hoist_storage(f.output, work)
             .reorder_storage(v.element, v.lane, v.phase).reorder(v.lane, v.element)
             .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
+        f.run_results.compute_root().update().unscheduled();
     }
 
     /// The phases of a channel are put side by side.
     void interleave(FlatGemmFuncs &f) const {
         using namespace Halide;
-        const FlatGemmVars &v = f.v;
         const RDom &r = f.interleaving;
-        const int width = f.size.vector;
-        f.interleaved.compute_at(f.output, of_channels ? f.stored.vector : f.stored.phase_y).hoist_storage(f.output, work);
+        f.interleaved.compute_at(f.output, f.stored.phase_y).hoist_storage(f.output, work);
         Stage phases = f.interleaved.update();
-        phases.allow_race_conditions();
-        if (of_channels) f.interleaved.bound_extent(v.lane, width), phases.reorder({r[0], r[1], v.lane});
-        phases.vectorize(r[0]);
+        phases.allow_race_conditions().vectorize(r[0]);
         if (!Internal::is_const(f.stride_x))
             for (int stride : {1, 2, 3, 4, 5, 8}) phases.specialize(f.stride_x == stride).unroll(r[1]);
     }

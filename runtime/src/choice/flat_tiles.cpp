@@ -79,6 +79,8 @@ class Cut {
         wanted_ = std::clamp(static_cast<int64_t>(std::min(copied_floats / summed(), result_floats / results)), least_, most);
     }
 
+    int64_t row_results() const { return forward_ ? p_.width().output() : p_.width().input; }
+
     // So many elements of a place are copied together.
     double summed() const {
         double channels = k_.packs_groups ? double(k_.weight_channel_multiple) : channels_.summed;
@@ -146,10 +148,10 @@ class Cut {
         return least_cost;
     }
 
-    // Cells of whole images or planes are stored together, however short rows are, which is worth tiles of some more rows.
+    // Results of whole images or planes that are turned are stored together, which is worth tiles of some more rows where rows are short.
     int64_t rows_stored_together(int64_t most) const {
         constexpr int64_t worth = 2;
-        if (!k_.only_cells || forward_ || x_.cells >= vector_of(k_)) return tile_.height;
+        if (!k_.turns_channels || row_results() >= vector_of(k_)) return tile_.height;
         if (image_rows_ <= double(most)) return static_cast<int64_t>(image_rows_);
         return y_.pitch <= worth * most ? y_.pitch : 1;
     }
