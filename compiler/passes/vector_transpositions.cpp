@@ -99,19 +99,26 @@ struct LetStore {
     }
 };
 
+/// Of this buffer, or of any.
 class FindsLoad : public IRVisitor {
   public:
-    explicit FindsLoad(const std::string &buffer) : buffer_(buffer) {}
+    explicit FindsLoad(const std::string &buffer = "") : buffer_(buffer) {}
     bool found = false;
 
   private:
     using IRVisitor::visit;
     void visit(const Load *op) override {
-        found |= op->name == buffer_;
+        found |= buffer_.empty() || op->name == buffer_;
         IRVisitor::visit(op);
     }
-    const std::string &buffer_;
+    const std::string buffer_;
 };
+
+bool loads_anything(const Expr &value) {
+    FindsLoad load;
+    value.accept(&load);
+    return load.found;
+}
 
 bool loads(const LetStore &store, const std::string &buffer) {
     FindsLoad load(buffer);
@@ -153,9 +160,18 @@ Stmt whole_vectors(const std::vector<LetStore> &stores) {
     return registers.around(Block::make(whole));
 }
 
+/// What is set for all that follows is set for each, unless it is read from memory, which may change meanwhile.
 void flatten(const Stmt &stmt, std::vector<Stmt> &stmts) {
-    if (const Block *op = stmt.as<Block>()) flatten(op->first, stmts), flatten(op->rest, stmts);
-    else stmts.push_back(stmt);
+    const LetStmt *let = stmt.as<LetStmt>();
+    if (const Block *op = stmt.as<Block>()) {
+        flatten(op->first, stmts), flatten(op->rest, stmts);
+    } else if (let && (let->body.as<Block>() || let->body.as<LetStmt>()) && !loads_anything(let->value)) {
+        std::vector<Stmt> within;
+        flatten(let->body, within);
+        for (const Stmt &one : within) stmts.push_back(stmt_uses_var(one, let->name) ? LetStmt::make(let->name, let->value, one) : one);
+    } else {
+        stmts.push_back(stmt);
+    }
 }
 
 }  // namespace
