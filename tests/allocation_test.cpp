@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <thread>
 #include <vector>
 
 #ifdef __SSE__
@@ -51,21 +52,30 @@ void *aligned_alloc(std::size_t alignment, std::size_t bytes) {
 namespace conv_transpose::testing {
 namespace {
 
+/// Threads keep scratch memory of kernels, so that nothing is allocated but by new ones.
+template <class Run>
+void on_new_thread(Run run) {
+    set_cpu_threads(1);
+    std::thread(run).join();
+}
+
 /// Runs `attempt` with the first, the second, ... allocation failing (later ones with growing gaps), until it needs no
 /// more; returns how many attempts met a failure.
 template <class Attempt>
 int fail_each_allocation(Attempt attempt) {
     for (int failures = 0, allocation = 0;; failures++, allocation += 1 + allocation / 16) {
         any_failed = false;
-        allocations_left = allocation;
-        attempt();
-        allocations_left = -1;
+        on_new_thread([&] {
+            allocations_left = allocation;
+            attempt();
+            allocations_left = -1;
+        });
         if (!any_failed) return failures;
     }
 }
 
 /// Each allocation of `run` fails in turn: it returns a status, or the right result all the same, because kernels ask for
-/// scratch memory of no bytes, too, and nothing is lost where that fails. Which allocation that is depends on the threads.
+/// scratch memory of no bytes, too, and nothing is lost where that fails.
 template <class Run>
 void expect_status_or_result(Run run, std::vector<float> &result) {
     ASSERT_TRUE(run().ok());
@@ -171,7 +181,6 @@ bool met_denormal() {
 // Pictures that fill no register tile. What is beyond them is computed and not stored, so results tell nothing; but some
 // processors take a hundred times as long where it is denormal.
 TEST(Scratch, IsSetBeforeItIsMultiplied) {
-    set_cpu_threads(1);
     for (const char *text :
          {"n2ic16oc32ih7iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n1ic24oc16iw10kw4sw2pw1", "n1ic16oc3ih9iw9kh4kw4sh2sw2ph1pw1",
           "n1ic24oc21id6ih5iw5kd3kh3kw3pd1ph1pw1", "n1g8ic8oc8ih6iw3kh2kw2sh2sw2"}) {
@@ -191,9 +200,11 @@ TEST(Scratch, IsSetBeforeItIsMultiplied) {
                 if (operation == Operation::weight_gradient) arguments.weight = nullptr, arguments.weight_gradient = result.data();
                 begins_denormal = true;
                 void *const memory = std::aligned_alloc(64, plan.workspace_bytes() + 64);
-                met_denormal();
-                plan.run(arguments, {memory, plan.workspace_bytes()});
-                EXPECT_FALSE(met_denormal()) << p.str() << ' ' << kernel;
+                on_new_thread([&] {
+                    met_denormal();
+                    plan.run(arguments, {memory, plan.workspace_bytes()});
+                    EXPECT_FALSE(met_denormal()) << p.str() << ' ' << kernel;
+                });
                 begins_denormal = false;
                 std::free(memory);
             }
