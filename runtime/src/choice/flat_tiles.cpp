@@ -79,7 +79,7 @@ class Cut {
         wanted_ = std::clamp(static_cast<int64_t>(std::min(copied_floats / summed(), result_floats / results)), least_, most);
     }
 
-    int64_t row_results() const { return forward_ ? p_.width().output() : p_.width().input; }
+    int64_t results(const Axis &a) const { return forward_ ? a.output() : a.input; }
 
     // So many elements of a place are copied together.
     double summed() const {
@@ -151,7 +151,7 @@ class Cut {
     // Results of whole images or planes that are turned are stored together, which is worth tiles of some more rows where rows are short.
     int64_t rows_stored_together(int64_t most) const {
         constexpr int64_t worth = 2;
-        if (!k_.turns_channels || row_results() >= vector_of(k_)) return tile_.height;
+        if (!k_.turns_channels || results(p_.width()) >= vector_of(k_)) return tile_.height;
         if (image_rows_ <= double(most)) return static_cast<int64_t>(image_rows_);
         return y_.pitch <= worth * most ? y_.pitch : 1;
     }
@@ -175,9 +175,17 @@ class Cut {
         t.computed = of_all(t.tile_rows, [&](int64_t n) { return computed(t, n); }) * segments;
         t.copied = of_all(t.tile_rows, [&](int64_t n) { return copied(n); }) * segments;
         t.stored_cells = of_all(t.tile_rows, [&](int64_t n) { return double(n * t.segment_cells); }) * segments;
-        t.run_cells = t.segment_cells * (t.tile_rows % y_.pitch == 0 && rows_stored_together(t.tile_rows) > 1 ? y_.cells : 1);
+        t.run_results = run_results(t);
         t.stored_rows = of_all(t.tile_rows, [](int64_t n) { return double(n); }) * segments;
         t.copied_floats = copied(t.tile_rows) * summed();
+    }
+
+    int64_t run_results(const FlatTiles &t) const {
+        const Axis &x = p_.width();
+        const int64_t row = forward_ ? std::min(t.segment_cells * x.stride, results(x)) : t.segment_cells;
+        if (!k_.turns_channels || segments_ > 1 || t.tile_rows % y_.pitch != 0) return row;
+        const int64_t plane = row * results(p_.height());
+        return t.tile_rows % (y_.pitch * z_.pitch) == 0 ? plane * results(p_.depth()) : plane;
     }
 
     template <class OfRows>

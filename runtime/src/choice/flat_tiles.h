@@ -39,7 +39,7 @@ struct FlatTiles {
     int64_t blocks;           ///< of panels, each of which copies for itself
     double computed, copied;  ///< places of all tiles: of register tiles, and of a channel's plane
     double stored_cells, stored_rows;
-    int64_t run_cells;  ///< that are stored together: of a segment, or of the rows of a plane or an image
+    int64_t run_results;  ///< that are stored together: of a row of a segment; if they are turned, of planes or images
     double copied_floats;  ///< by a tile
 };
 

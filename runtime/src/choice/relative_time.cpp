@@ -22,7 +22,8 @@ constexpr double third_cache_floats = 2 << 20;
 
 // A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more
 // than the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512
-// and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27).
+// and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27); stores of turned
+// results of the forward operation to 66 with AVX-512 (1.1 %; the same, 2026-11-28).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -181,17 +182,22 @@ class FlatTime {
     }
 
     double stored_element() const {
-        if (forward_product_) return k_.turns_channels ? 63 : k_.computes_taps ? 28 : 25;
+        if (forward_product_) return k_.turns_channels ? 28 * in_vectors() : k_.computes_taps ? 28 : 25;
         if (k_.any_layout) return writes_apart_ ? 120 : 0;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
-        const double vectors = double(round_up(tiles_.run_cells, 16)) / double(tiles_.run_cells);
-        return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * vectors;
+        return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * in_vectors();
+    }
+    // What vectors of a run take, beside its results.
+    double in_vectors() const {
+        constexpr int64_t vector = 16;
+        return double(round_up(tiles_.run_results, vector)) / double(tiles_.run_results);
     }
 
-    // Each row of a channel is stored by loops of its own.
+    // Each row of a channel is stored by loops of its own, where it is not turned.
     double rows() const {
-        const double row_time = k_.turns_channels ? 230 : k_.computes_taps ? 1130 : 600;
+        if (k_.turns_channels) return 0;
+        const double row_time = k_.computes_taps ? 1130 : 600;
         const auto of_axis = [](const Axis &a) { return std::min(a.stride, a.output()); };
         const double stored = tiles_.stored_rows * double(of_axis(p_.height()) * of_axis(p_.depth()));
         return stored * double(channels_.computed) * row_time / (channels_.summed * taps_) / 100;
