@@ -295,10 +295,13 @@ struct CpuProduct : CpuSchedule {
             for (Func sums : {f.result, f.sum})
                 sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
         Stage sums = f.sum.update();
+        // Registers hold the operand that has fewer of them while those of the other come and go, or sums are spilled.
+        const bool holds_others = !of_channels && int(vectors) > int(channels);
+        const Var &inner = holds_others ? others : lanes, &outer = holds_others ? lanes : others;
         if (computes_taps) compute_entries(f), sums.reorder(lanes, others, f.reduced.tap);
-        else if (f.size.joined_terms) sums.reorder(f.reduced.pair, lanes, others, f.reduced.summed);
+        else if (f.size.joined_terms) sums.reorder(f.reduced.pair, inner, outer, f.reduced.summed);
         else if (pairs) sums.reorder(f.reduced.pair, lanes, others, f.reduced.summed, f.reduced.tap);
-        else sums.reorder(lanes, others, f.reduced.summed, f.reduced.tap);
+        else sums.reorder(inner, outer, f.reduced.summed, f.reduced.tap);
         if (pairs) sums.atomic();
         sums.vectorize(lanes, width).unroll(lanes).unroll(others);
         if (pairs) sums.vectorize(f.reduced.pair, 2);
