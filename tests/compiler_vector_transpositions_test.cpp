@@ -1,6 +1,7 @@
 // Vectors that are turned in registers: stores made by hand, before and after the pass.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -124,6 +125,44 @@ TEST(VectorTranspositions, SeeThroughLets) {
         stmt = block ? block->rest : Stmt();
     }
     EXPECT_EQ(dense, 8);
+}
+
+/// Stores, each behind a number that is set for it and all that follow.
+Stmt stores_behind_lets(const std::function<Expr(int)> &number) {
+    Stmt all;
+    for (int i = 8; i-- > 0;) {
+        const std::string name = "first" + std::to_string(i);
+        const Stmt one = Store::make("b", row(i, 8), Ramp::make(Variable::make(Int(32), name) + i, 8, 8), Parameter(), const_true(8),
+                                     ModulusRemainder());
+        all = LetStmt::make(name, number(i), all.defined() ? Block::make(one, all) : one);
+    }
+    return Block::make(store(-100, 1, row(9, 8)), all);
+}
+
+class CountsStores : public IRVisitor {
+  public:
+    int apart = 0, dense = 0;
+
+  private:
+    using IRVisitor::visit;
+    void visit(const Store *op) override { (is_const_one(op->index.as<Ramp>()->stride) ? dense : apart)++; }
+};
+
+CountsStores counted(const Stmt &stmt) {
+    CountsStores counts;
+    stmt.accept(&counts);
+    return counts;
+}
+
+// Halide may set what a store needs for all stores that follow. What is read from memory may change before the next.
+TEST(VectorTranspositions, SeeThroughLetsOfAllThatFollows) {
+    const Expr place = Variable::make(Int(32), "place");
+    VectorTranspositions pass;
+    const CountsStores turned = counted(pass.mutate(stores_behind_lets([&](int) { return place * 2; })));
+    EXPECT_EQ(turned.apart, 0);
+    EXPECT_EQ(turned.dense, 9);
+    const Expr loaded = Load::make(Int(32), "table", place, Buffer<>(), Parameter(), const_true(), ModulusRemainder());
+    EXPECT_EQ(counted(pass.mutate(stores_behind_lets([&](int) { return loaded; }))).apart, 8);
 }
 
 TEST(VectorTranspositions, LeaveStoresThatFillNoPiece) {
