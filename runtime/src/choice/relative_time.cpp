@@ -23,7 +23,7 @@ constexpr double third_cache_floats = 2 << 20;
 // A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more
 // than the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512
 // and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27); stores of turned
-// results of the forward operation to 66 with AVX-512 (1.1 %; the same, 2026-11-28).
+// results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -182,7 +182,7 @@ class FlatTime {
     }
 
     double stored_element() const {
-        if (forward_product_) return k_.turns_channels ? 28 * in_vectors() : k_.computes_taps ? 28 : 25;
+        if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
         if (k_.any_layout) return writes_apart_ ? 120 : 0;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
