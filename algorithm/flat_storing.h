@@ -3,6 +3,7 @@
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_STORING_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_STORING_H
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -81,7 +82,8 @@ class Storing {
         only_what_there_is(lane);
         r.where(s.vector * vector < run());
         r.where(f_.whole_vectors || s.element < run());
-        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) = result_of_run(first(v.vector));
+        f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
+            result_of_run(first(v.vector));
         store(first(s.vector) + s.element, lane,
               f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, s.phase_y, s.phase_z), s.segment, s.tile,
                                 s.group));
@@ -154,7 +156,8 @@ class Storing {
     // of all schedules.
     Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
         const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
-        ranges.insert(ranges.end(), {{0, phases_between_runs(1)}, {0, places_.rows() / rows_of_run()}, {0, phases_between_runs(2)}});
+        const Expr runs = places_.rows() / rows_of_run();
+        ranges.insert(ranges.end(), {{0, phases_between_runs(1)}, {0, runs}, {0, phases_between_runs(2)}});
         ranges.insert(ranges.end(), inner.begin(), inner.end());
         ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
                                      {0, extent(rank_ + 1)}});
@@ -205,36 +208,44 @@ class Storing {
                        v.group) = result(cell, phase_of_panel(phase(f_.interleaving[1], v.phase_y, v.phase_z), v.panel));
     }
 
-    // A table tells where the results of a run lie: divisions would take longer than all else. Vectors of short runs go beyond.
-    Expr result_of_run(const Expr &number) {
+    // A table tells where the results of a run lie: divisions would take longer than all else. It returns how many there are.
+    Expr define_run_results() {
         using namespace Halide;
-        const FlatGemmVars &v = f_.v;
+        const std::vector<FlatAxis> &axes = places_.axes();
         Region region;
         for (int d = 0; d < rank_; d++) {
-            const FlatAxis &axis = places_.axes()[d];
-            region.emplace_back(0, of_run(d, axis.phases));
-            region.emplace_back(0, of_run(d, d == 0 ? places_.cells() : axis.cells));
+            region.emplace_back(0, of_run(d, axes[d].phases));
+            region.emplace_back(0, of_run(d, d == 0 ? places_.cells() : axes[d].cells));
         }
         f_.results_of_run = RDom(region, "results_of_run");
         RDom &r = f_.results_of_run;
-        Expr element = 0, place = 0, phase = 0, all = 1, one_phase = Internal::const_true();
+        Expr element = 0, place = 0, phase = 0, all = 1;
         for (int d = rank_; d-- > 0;) {
-            const FlatAxis &axis = places_.axes()[d];
+            const FlatAxis &axis = axes[d];
             const Expr results = d == 0 ? select(joins_rows(1), extent(0), places_.cells() * x().stride) : of_run(d, extent(d));
             const Expr at = r[2 * d + 1] * axis.stride + r[2 * d];
             r.where(at < results);
             element = element * results + at, all = all * results;
             place = place * (d == 0 ? row_pitch() : of_run(d, f_.size.only_cells ? axis.cells : axis.pitch())) + r[2 * d + 1];
             phase = phase * of_run(d, axis.phases) + r[2 * d];
-            one_phase = one_phase && axis.phases == 1;
         }
-        f_.run_results(v.element) = Tuple(0, 0);
+        f_.run_results(f_.v.element) = Tuple(0, 0);
         f_.run_results(promised(element, all)) = Tuple(place, phase);
-        const Expr at = promised(number + v.element + places_.early(v.segment), all + f_.size.vector);
-        const Expr first = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1], there = f_.run_results(at)[0];
-        const Expr of_phase = Internal::is_const_one(simplify(one_phase)) ? v.phase : v.phase + f_.run_results(at)[1];
-        return f_.result(promised(first + there, f_.size.only_cells ? places_.cells_of(v.tile) : places_.places(v.tile)), v.lane,
-                         v.panel, phase_of_panel(of_phase, v.panel), v.segment, v.tile, v.group);
+        return all;
+    }
+    // Vectors of short runs go beyond the last.
+    Expr result_of_run(const Expr &number) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const Expr at = promised(number + v.element + places_.early(v.segment), define_run_results() + f_.size.vector);
+        const Expr place = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + f_.run_results(at)[0];
+        const Expr places = f_.size.only_cells ? places_.cells_of(v.tile) : places_.places(v.tile);
+        const Expr phase = has_phases() ? v.phase + f_.run_results(at)[1] : v.phase;
+        return f_.result(promised(place, places), v.lane, v.panel, phase_of_panel(phase, v.panel), v.segment, v.tile, v.group);
+    }
+    bool has_phases() const {
+        const std::vector<FlatAxis> &axes = places_.axes();
+        return std::any_of(axes.begin(), axes.end(), [](const FlatAxis &a) { return !Halide::Internal::is_const_one(a.phases); });
     }
 
     // Coordinates of a cell of a row. In place of rows beyond the last, which are not stored, the last one is read.
