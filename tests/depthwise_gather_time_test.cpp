@@ -7,6 +7,7 @@
 #include <string>
 
 #include "choice/registry.h"
+#include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -33,8 +34,10 @@ const std::string forward = "forward_f16_cuda_depthwise_any_nhwc_c1x1",
                   columns = "input_gradient_f32_cuda_depthwise_any_any_columns",
                   zeros = "input_gradient_f32_cuda_depthwise_any_any_c1x1_columns_of_zeros";
 
+class DepthwiseGatherTime : public GpuEstimates {};
+
 // Microseconds: 9.2 and 10.4, 39.4 and 66.1, 47 and 51, 8.5 and 9.7, 31 and 34.
-TEST(DepthwiseGatherTime, PrefersWindowsThatTapsFill) {
+TEST_F(DepthwiseGatherTime, PrefersWindowsThatTapsFill) {
     EXPECT_LT(estimate_of(forward + "_eights", k3), estimate_of(forward + "_eights_w2", k3));
     EXPECT_LT(estimate_of(forward + "_eights", k3), estimate_of(forward, k3));
     EXPECT_LT(estimate_of(forward + "_eights_w2", k3s2), estimate_of(forward + "_eights", k3s2));
@@ -43,7 +46,7 @@ TEST(DepthwiseGatherTime, PrefersWindowsThatTapsFill) {
 }
 
 // Of windows with one tap two are zeros: 100 and 148; without any 48 and 53.
-TEST(DepthwiseGatherTime, PrefersTestsToZerosWhereMostAreNone) {
+TEST_F(DepthwiseGatherTime, PrefersTestsToZerosWhereMostAreNone) {
     EXPECT_LT(estimate_of(columns, k8s8), estimate_of(zeros, k8s8));
     EXPECT_LT(estimate_of(zeros, k3), estimate_of(columns, k3));
 }

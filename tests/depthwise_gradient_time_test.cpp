@@ -9,6 +9,7 @@
 
 #include "choice/estimated_time.h"
 #include "choice/registry.h"
+#include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -38,7 +39,9 @@ const std::string any = "weight_gradient_f16_cuda_depthwise_any_any", columns = 
                   fours = "weight_gradient_f16_cuda_depthwise_any_nhwc_c1x1", eights = fours + "_eights",
                   runs = fours + "_runs_of_eights", short_runs = fours + "_runs_of_fours";
 
-TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
+class DepthwiseGradientTime : public GpuEstimates {};
+
+TEST_F(DepthwiseGradientTime, IsNearWhatKernelsTake) {
     struct Measured {
         std::string kernel;
         const char *problem;
@@ -58,7 +61,7 @@ TEST(DepthwiseGradientTime, IsNearWhatKernelsTake) {
     }
 }
 
-TEST(DepthwiseGradientTime, TellsTheFasterKernel) {
+TEST_F(DepthwiseGradientTime, TellsTheFasterKernel) {
     EXPECT_LT(estimate_of(columns, k3, rows), estimate_of(any, k3, rows));
     EXPECT_LT(estimate_of(runs, k3, pixels), estimate_of(eights, k3, pixels));
     EXPECT_LT(estimate_of(eights, k8s8, pixels), estimate_of(runs, k8s8, pixels));

@@ -2,6 +2,7 @@
 #include "shared_history.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "warp.h"
@@ -11,6 +12,17 @@ namespace ptx_machine {
 namespace {
 
 constexpr uint32_t clock_of_read = 64, several_lanes = lanes;
+constexpr size_t most_warps = 32;
+
+/// Some of the warps that may have read a word: all at once.
+using Readers [[gnu::vector_size(32)]] = uint32_t;
+constexpr size_t warps_of_readers = sizeof(Readers) / sizeof(uint32_t);
+
+bool any(Readers late) {
+    uint32_t found = 0;
+    for (size_t reader = 0; reader < warps_of_readers; reader++) found |= late[reader];
+    return found != 0;
+}
 
 [[noreturn]] void fail_by_race(const Instruction &i, int thread, const char *does, uint32_t word,
                                const std::string &other) {
@@ -27,9 +39,10 @@ std::string numbered(const char *what, int number) {
 SharedHistory::SharedHistory(size_t bytes, int warps)
     : warps_(warps),
       groups_(warps / warps_of_group),
+      readers_((warps + warps_of_readers - 1) / warps_of_readers * warps_of_readers),
       in_cluster_(bytes / 4 + 1),
       writes_(bytes / 4 + 1),
-      reads_(writes_.size() * warps),
+      reads_(writes_.size() * readers_),
       products_(writes_.size() * groups_),
       written_(warps),
       fences_(warps),
@@ -59,7 +72,7 @@ void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uin
                          last.clock == under_way
                              ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
                              : numbered("is written without a barrier since, by thread ", last.thread));
-        uint32_t &before = reads_[static_cast<size_t>(word) * warps_ + warp.index];
+        uint32_t &before = reads_[word * readers_ + warp.index];
         before = before < now || before == mine ? mine : now + several_lanes;
     }
 }
@@ -82,22 +95,38 @@ void SharedHistory::order_in_cluster(const Instruction &i, const Warp &warp, uin
     last.written = warp.cluster_arrivals + 1;
 }
 
-void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
-    const Write &last = writes_[word];
-    if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
-        fail_by_race(i, thread, " writes ", word,
-                     numbered("is written without a barrier since, by thread ", last.thread));
-    const uint32_t *const reads = reads_.data() + static_cast<size_t>(word) * warps_;
-    const int32_t *const seen_of = warp.seen.data();
-    bool all_seen = true;  // all at once, by vectors
-    for (int reader = 0; reader < warps_; reader++) all_seen &= reads[reader] < clock_of_read * seen_of[reader];
-    for (int reader = 0; reader < warps_ && !all_seen; reader++) {
-        if (reads[reader] < clock_of_read * seen_of[reader]) continue;
+void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) const {
+    uint32_t seen_until[most_warps];  // of the reads of each warp; readers that are none read at 0
+    for (size_t reader = 0; reader < readers_; reader++)
+        seen_until[reader] = reader < static_cast<size_t>(warps_) ? clock_of_read * warp.seen[reader] - 1 : 0;
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+        const Write &last = writes_[word];
+        if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
+            fail_by_race(i, thread, " writes ", word,
+                         numbered("is written without a barrier since, by thread ", last.thread));
+        const uint32_t *const reads = reads_.data() + word * readers_;
+        for (size_t first = 0; first < readers_; first += warps_of_readers) {
+            Readers read, until;
+            std::memcpy(&read, reads + first, sizeof read);
+            std::memcpy(&until, seen_until + first, sizeof until);
+            if (any(read > until)) require_no_reader(i, warp, thread, word);
+        }
+        require_no_product(i, warp, thread, word);
+    }
+}
+
+void SharedHistory::require_no_reader(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
+    for (int reader = 0; reader < warps_; reader++) {
+        const uint32_t read = reads_[word * readers_ + reader];
+        if (read < clock_of_read * warp.seen[reader]) continue;
         if (reader != warp.index)
             fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
-        if (reads[reader] % clock_of_read != static_cast<uint32_t>(thread % lanes))
+        if (read % clock_of_read != static_cast<uint32_t>(thread % lanes))
             fail_by_race(i, thread, " writes ", word, "another lane reads without a barrier since");
     }
+}
+
+void SharedHistory::require_no_product(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
     for (int g = 0; g < groups_; g++) {
         const int product = products_[static_cast<size_t>(word) * groups_ + g];
         if (product == 0) continue;
@@ -115,8 +144,8 @@ void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int 
 void SharedHistory::note_write(const Instruction &i, const Warp &warp, int thread, uint32_t address,
                                int bytes, int32_t clock) {
     const uint32_t number = ++written_[warp.index];
+    require_no_race(i, warp, thread, address, bytes);
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        require_no_race(i, warp, thread, word);
         order_in_cluster(i, warp, word);
         writes_[word] = {clock, number, static_cast<int16_t>(thread)};
     }
@@ -141,8 +170,8 @@ void SharedHistory::end_copy(const Warp &warp, uint32_t address, int bytes) {
 
 void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
     constexpr uint32_t needs_no_fence = 0;
+    require_no_race(i, warp, thread, address, bytes);
     for (uint32_t word = address / 4; word < (address + bytes) / 4; word++) {
-        require_no_race(i, warp, thread, word);
         order_in_cluster(i, warp, word);
         const Write &last = writes_[word];
         if (last.thread != nobody && last.number != needs_no_fence) {

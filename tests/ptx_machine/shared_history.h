@@ -81,7 +81,10 @@ class SharedHistory {
     void order_in_cluster(const Instruction &, const Warp &, uint32_t word);
 
     static bool seen(const Write &, const Warp &);
-    void require_no_race(const Instruction &, const Warp &, int thread, uint32_t word) const;
+    /// Of a thread that writes these bytes.
+    void require_no_race(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
+    void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t word) const;
+    void require_no_product(const Instruction &, const Warp &, int thread, uint32_t word) const;
     void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes,
                     int32_t clock);
     Known known(const Warp *group, int writer) const;
@@ -92,9 +95,10 @@ class SharedHistory {
     };
 
     int warps_, groups_, last_read_in_cluster_ = 0;
+    size_t readers_;  ///< warps, and zeros up to a multiple of a vector
     std::vector<InCluster> in_cluster_;
     std::vector<Write> writes_;
-    std::vector<uint32_t> reads_;    ///< of each word by each warp: 64 * clock + lane, or several lanes
+    std::vector<uint32_t> reads_;    ///< of each word by each reader: 64 * clock + lane, or several lanes
     std::vector<int> products_;      ///< of each word by each warpgroup, the last that read it
     std::vector<uint32_t> written_;  ///< by each warp, how often
     std::vector<std::vector<Fence>> fences_;  ///< of each warp

@@ -143,18 +143,21 @@ void Products::wait(size_t groups) {
 
 // Rows of 16 bytes are 4 k, or 8 of 16 bits. Transposed, 16 bytes are 8 rows of one k, and 8 k make a core matrix; with a
 // swizzle 32, 64 or 128 bytes are as many rows of one k.
-float Products::element(const Instruction &i, uint64_t descriptor, bool transposed, int row, int k) {
-    if (transposed) {
-        const uint32_t at = bytes_of_operand(i, descriptor, true, row / 8 * 8 + k % 8, k / 8) + row % 8 * 2;
-        uint16_t bits;
-        std::memcpy(&bits, block_.shared.data() + at, 2);
-        return factor(i.factors, bits, 0);
-    }
+template <class Put>
+void Products::for_each_factor(const Instruction &i, uint64_t descriptor, bool transposed, int rows, Put put) {
     const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
-    const uint32_t at = bytes_of_operand(i, descriptor, false, row, k / in_row) + k % in_row / in_word * 4;
-    uint32_t bits;
-    std::memcpy(&bits, block_.shared.data() + at, 4);
-    return factor(i.factors, bits, k % in_word);
+    for (int half = 0; half < 2; half++)
+        for (int row = 0; row < rows; row++) {
+            uint32_t words[4];
+            std::memcpy(words, block_.shared.data() + bytes_of_operand(i, descriptor, transposed, row, half), sizeof words);
+            for (int n = 0; n < in_row; n++) {
+                const float value = factor(i.factors, words[n / in_word], n % in_word);
+                if (transposed)
+                    put(row / 8 * 8 + n, 8 * half + row % 8, value);
+                else
+                    put(row, in_row * half + n, value);
+            }
+        }
 }
 
 float Products::element_of_registers(const Instruction &i, int row, int k) const {
@@ -173,17 +176,17 @@ void Products::multiply(const Product &product) {
     const Instruction &i = *product.instruction;
     const int columns = i.number;
     float a[rows_of_product][all_k], b[all_k][256];
-    for (int k = 0; k < all_k; k++) {
+    if (i.registers_of_a) {
         for (int m = 0; m < rows_of_product; m++)
-            a[m][k] = i.registers_of_a ? element_of_registers(i, m, k) : element(i, product.a, i.transposed[0], m, k);
-        for (int n = 0; n < columns; n++) b[k][n] = element(i, product.b, i.transposed[1], n, k);
+            for (int k = 0; k < all_k; k++) a[m][k] = element_of_registers(i, m, k);
+    } else {
+        for_each_factor(i, product.a, i.transposed[0], rows_of_product, [&](int m, int k, float value) { a[m][k] = value; });
     }
+    for_each_factor(i, product.b, i.transposed[1], columns, [&](int n, int k, float value) { b[k][n] = value; });
     for (int m = 0; m < rows_of_product; m++) {
-        float sums[256];
-        for (int n = 0; n < columns; n++) {
-            sums[n] = 0;
-            for (int k = 0; k < all_k; k++) sums[n] += a[m][k] * b[k][n];
-        }
+        float sums[256] = {};
+        for (int k = 0; k < all_k; k++)
+            for (int n = 0; n < columns; n++) sums[n] += a[m][k] * b[k][n];
         for (int n = 0; n < columns; n++) {
             const int at = n / 8 * 4 + m / 8 % 2 * 2 + n % 2, lane = m % 8 * 4 + n % 8 / 2;
             warps_[m / 16].to<float>(i.vector[at])[lane] += sums[n];
