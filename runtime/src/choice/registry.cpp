@@ -1,9 +1,13 @@
 // The registry: see registry.h. Its rows are written by the generators when the kernels are built.
 #include "choice/registry.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "choice/kernel_rows.h"
 #include "choice/tensor_formats.h"
@@ -21,7 +25,18 @@ constexpr KernelTraits built_in_rows[] = {
 #include "kernels.inc"
 #undef CONV_TRANSPOSE_KERNEL
 };
-constexpr KernelTable built_in{built_in_rows, nullptr};
+
+constexpr bool is_helper(const KernelTraits &k) { return k.role != KernelRole::compute; }
+
+constexpr auto built_in_helpers = [] {
+    std::array<const KernelTraits *, std::count_if(std::begin(built_in_rows), std::end(built_in_rows), is_helper)> all{};
+    auto next = all.begin();
+    for (const KernelTraits &k : built_in_rows)
+        if (is_helper(k)) *next++ = &k;
+    return all;
+}();
+
+constexpr KernelTable built_in{built_in_rows, built_in_helpers, nullptr};
 
 std::atomic<const KernelTable *> first_table{&built_in};
 
@@ -51,16 +66,20 @@ const char *purpose(KernelRole role) {
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
 
 void add_to_registry(std::span<const KernelTraits> rows) {
-    auto table = std::make_unique<KernelTable>(KernelTable{rows, first_table.load()});
+    auto helpers = std::make_unique<std::vector<const KernelTraits *>>();
+    for (const KernelTraits &k : rows)
+        if (is_helper(k)) helpers->push_back(&k);
+    auto table = std::make_unique<KernelTable>(KernelTable{rows, *helpers, first_table.load()});
     while (!first_table.compare_exchange_weak(table->next, table.get(), std::memory_order_acq_rel)) {
     }
-    table.release();  // kept for good, as its rows are
+    table.release(), helpers.release();  // kept for good, as its rows are
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,
                                   const std::function<bool(const KernelTraits &)> &fits) {
-    for (const KernelTraits &k : registry())
-        if (k.role == role && k.device == device && (!fits || fits(k))) return k;
+    for (const KernelTable *table = first_table.load(std::memory_order_acquire); table; table = table->next)
+        for (const KernelTraits *k : table->helpers)
+            if (k->role == role && k->device == device && (!fits || fits(*k))) return *k;
     throw Unsupported(std::string("this build has no kernel that ") + purpose(role));
 }
 

@@ -15,6 +15,7 @@ namespace conv_transpose {
 /// The rows of this build or of a kernel pack; tables are linked and never go away.
 struct KernelTable {
     std::span<const KernelTraits> rows;
+    std::span<const KernelTraits *const> helpers;  ///< those of another role than `compute`, which every choice asks for
     const KernelTable *next;
 };
 
@@ -58,6 +59,14 @@ class Registry {
     explicit Registry(const KernelTable *first) : first_(first) {}
     Iterator begin() const { return Iterator(first_); }
     Iterator end() const { return {}; }
+
+    /// Whether is(row) is true for a helper.
+    template <class Is>
+    bool any_helper(Is is) const {
+        for (const KernelTable *table = first_; table; table = table->next)
+            if (std::any_of(table->helpers.begin(), table->helpers.end(), [&](const KernelTraits *k) { return is(*k); })) return true;
+        return false;
+    }
 
   private:
     const KernelTable *first_;

@@ -35,13 +35,13 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
         if (k.taps_as_channels && channels_innermost(given)) return false;
-        return any_kernel([&](const KernelTraits &helper) { return packs_weights(helper, k, given.type); });
+        return registry().any_helper([&](const KernelTraits &helper) { return packs_weights(helper, k, given.type); });
     }
     // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
     if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
         const bool has_type = tensor.format_of(k, operation).type == given.type;
         if (tensor.asked != &PlanOptions::weight) return has_type;
-        return (!k.writes_result || has_type) && any_kernel([&](const KernelTraits &helper) {
+        return (!k.writes_result || has_type) && registry().any_helper([&](const KernelTraits &helper) {
             return helper.device == k.device &&
                    (k.writes_result ? helper.role == KernelRole::channels_first_packing && moves_elements_of(helper, given.type)
                                     : helper.role == KernelRole::weight_gradient_sum && helper.weight.type == given.type);
