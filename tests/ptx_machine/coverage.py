@@ -42,6 +42,18 @@ EXPLAINED = [
 ]
 
 
+def places_of_operand(blocks, at):
+    """Those of unexecuted blocks right before one that stores, which compute what it does: an activation has branches."""
+    entry, number = map(int, at.split(":"))
+    places = set()
+    while True:
+        number -= 1
+        before = blocks.get(f"{entry}:{number}", [])
+        if not any(place.endswith(".0") for place, _ in before) or any(re.search(r"\bst\.", text) for _, text in before):
+            return places
+        places |= {place for place, _ in before}
+
+
 class Report:
     """What no process has reached of a module."""
 
@@ -64,10 +76,10 @@ class Report:
                 blocks[place.split(".")[0]].append((place, text))
         places = set()
         for number, (kernels, is_out_of_reach, _) in enumerate(EXPLAINED):
-            for block in blocks.values():
+            for at, block in blocks.items():
                 if re.search(kernels, module) and is_out_of_reach([text for _, text in block]):
                     used.add(number)
-                    places |= {place for place, _ in block}
+                    places |= {place for place, _ in block} | places_of_operand(blocks, at)
         return places
 
 

@@ -11,6 +11,14 @@ namespace {
 
 constexpr const char *axis_names[] = {"depth", "height", "width"};
 
+// For an error: a field of an axis, or a count that has none. No string is made of it before there is one.
+struct Field {
+    const char *name, *axis;
+
+    Field(const char *of, const char *along = nullptr) : name(of), axis(along) {}
+    std::string str() const { return axis ? std::string(name) + "." + axis : name; }
+};
+
 // An attribute of an axis; its key in a problem string is followed by the axis's letter.
 struct Attribute {
     const char *key;
@@ -18,7 +26,7 @@ struct Attribute {
     int64_t Axis::*value;
     int64_t minimum;
 
-    std::string field(size_t axis) const { return std::string(name) + "." + axis_names[axis]; }
+    Field field(size_t axis) const { return {name, axis_names[axis]}; }
 };
 
 constexpr Attribute attributes[] = {{"i", "input", &Axis::input, 1},
@@ -42,11 +50,11 @@ void for_each_field(AnyProblem &p, Visit visit) {
             visit(std::string(attribute.key) + axis_names[axis][0], p.axes[axis].*attribute.value, axis);
 }
 
-[[noreturn]] void reject(const std::string &field, int64_t value, const std::string &rule) {
-    throw InvalidProblem(field, field + " is " + std::to_string(value) + ", but " + rule);
+[[noreturn]] void reject(Field field, int64_t value, const std::string &rule) {
+    throw InvalidProblem(field.str(), field.str() + " is " + std::to_string(value) + ", but " + rule);
 }
 
-void require_at_least(int64_t minimum, const std::string &field, int64_t value) {
+void require_at_least(int64_t minimum, Field field, int64_t value) {
     if (value < minimum)
         reject(field, value, "it must be at least " + std::to_string(minimum));
 }
@@ -55,12 +63,12 @@ void require_at_least(int64_t minimum, const std::string &field, int64_t value) 
 constexpr int64_t max_extent = int64_t{1} << 30;
 constexpr int64_t max_elements = int64_t{1} << 60;
 
-void require_extent(const std::string &field, int64_t value) {
+void require_extent(Field field, int64_t value) {
     if (value > max_extent) reject(field, value, "it must be at most " + std::to_string(max_extent));
 }
 
 // The most images, or else channels, for which one tensor can be counted. `rest` is at most 2^60.
-void require_count(const std::string &field, int64_t value, int64_t rest) {
+void require_count(Field field, int64_t value, int64_t rest) {
     const int64_t most = max_elements / std::max<int64_t>(rest, 1);
     if (value > most)
         reject(field, value, "with these sizes it must be at most " + std::to_string(most) +
@@ -68,17 +76,16 @@ void require_count(const std::string &field, int64_t value, int64_t rest) {
 }
 
 void require_axis(const Axis &axis, const char *name) {
-    const auto field = [&](const char *attribute) { return std::string(attribute) + "." + name; };
     if (axis.output_padding >= axis.stride && axis.output_padding >= axis.dilation)
-        reject(field("output_padding"), axis.output_padding,
+        reject({"output_padding", name}, axis.output_padding,
                "it must be smaller than either stride or dilation, which are " + std::to_string(axis.stride) +
                    " and " + std::to_string(axis.dilation));
     const int64_t span = axis.output() - 1 + 2 * axis.padding;
     if (axis.output() < 1)
-        reject(field("padding"), axis.padding, "it must be at most " + std::to_string(span / 2) +
-                                                   ", so that the output's size is at least 1");
+        reject({"padding", name}, axis.padding, "it must be at most " + std::to_string(span / 2) +
+                                                    ", so that the output's size is at least 1");
     if (span + 1 > max_extent)
-        reject(field("input"), axis.input,
+        reject({"input", name}, axis.input,
                "with this kernel, stride and dilation it reaches over " + std::to_string(span + 1) +
                    " positions; that must be at most " + std::to_string(max_extent));
 }
@@ -89,7 +96,7 @@ int64_t counted_positions(const Problem &p, const char *field, int64_t Axis::*va
     int64_t positions = 1;
     for (size_t i = 0; i < 3; i++) {
         if (extent(p.axes[i]) > max_elements / positions)
-            reject(std::string(field) + "." + axis_names[i], p.axes[i].*value,
+            reject({field, axis_names[i]}, p.axes[i].*value,
                    "with the other axes that makes more than 2^60 positions");
         positions *= extent(p.axes[i]);
     }
