@@ -9,9 +9,10 @@ namespace ptx_machine {
 Cluster::Cluster(const Launch &launch, int warps_of_block) {
     constexpr uint32_t nan = 0x7fc0dead;
     const Dimensions &c = launch.cluster;
-    for (unsigned rank = 0; rank < c.x * c.y * c.z; rank++) {
+    const unsigned count = c.x * c.y * c.z;
+    for (unsigned rank = 0; rank < count; rank++) {
         blocks.emplace_back(launch, warps_of_block);
-        blocks.back().cluster = this, blocks.back().rank = rank;
+        blocks.back().cluster = this, blocks.back().rank = rank, blocks.back().is_alone = count == 1;
         warps.emplace_back(warps_of_block);
         for (Warp &w : warps.back()) {
             w.registers.assign(launch.kernel.register_words, nan);
@@ -27,13 +28,6 @@ Block &Cluster::block_at(const Instruction &i, const Warp &w, uint32_t address) 
     Block &block = blocks[rank - 1];
     if (block.has_ended) fail(i, "block " + std::to_string(rank - 1) + " of the cluster has ended");
     return block;
-}
-
-uint32_t own_address(const Warp &w, uint32_t address) {
-    constexpr uint32_t none = ~uint32_t{15};
-    const uint32_t begins_at = address - in_block(address);
-    const bool known = begins_at == base_of(w.block->rank) || (begins_at == 0 && w.block->cluster->blocks.size() == 1);
-    return known ? in_block(address) : none;
 }
 
 void execute_mapa(Warp &w, const Instruction &i, uint32_t mask) {

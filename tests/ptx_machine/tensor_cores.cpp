@@ -183,15 +183,16 @@ void Products::multiply(const Product &product) {
         for_each_factor(i, product.a, i.transposed[0], rows_of_product, [&](int m, int k, float value) { a[m][k] = value; });
     }
     for_each_factor(i, product.b, i.transposed[1], columns, [&](int n, int k, float value) { b[k][n] = value; });
-    for (int m = 0; m < rows_of_product; m++) {
-        float sums[256] = {};
+    float sums[rows_of_product][256] = {};
+    for (int m = 0; m < rows_of_product; m++)
         for (int k = 0; k < all_k; k++)
-            for (int n = 0; n < columns; n++) sums[n] += a[m][k] * b[k][n];
-        for (int n = 0; n < columns; n++) {
-            const int at = n / 8 * 4 + m / 8 % 2 * 2 + n % 2, lane = m % 8 * 4 + n % 8 / 2;
-            warps_[m / 16].to<float>(i.vector[at])[lane] += sums[n];
+            for (int n = 0; n < columns; n++) sums[m][n] += a[m][k] * b[k][n];
+    for (int w = 0; w < warps_of_group; w++)
+        for (int at = 0; at < columns / 2; at++) {
+            float *const of_lanes = warps_[w].to<float>(i.vector[at]);
+            const int first_row = 16 * w + at / 2 % 2 * 8, first_column = at / 4 * 8 + at % 2;
+            for (int lane = 0; lane < lanes; lane++) of_lanes[lane] += sums[first_row + lane / 4][first_column + lane % 4 * 2];
         }
-    }
 }
 
 }  // namespace ptx_machine

@@ -84,7 +84,8 @@ struct Block {
     Barrier barriers[barriers_of_block];
     std::map<uint32_t, Mbarrier> mbarriers;  ///< by their addresses in shared memory
     Cluster *cluster = nullptr;
-    uint32_t rank = 0;  ///< in it
+    uint32_t rank = 0;     ///< in it
+    bool is_alone = true;  ///< there
     bool has_ended = false;
 
     /// Where the next block of the grid begins.
@@ -174,7 +175,12 @@ constexpr uint32_t in_block(uint32_t address) { return address & ((1u << rank_bi
 inline uint32_t base_of(uint32_t rank) { return (rank + 1) << rank_bits; }
 
 /// An address in the block's own shared memory. In a cluster of several it must tell the block; none where it tells another.
-uint32_t own_address(const Warp &, uint32_t address);
+inline uint32_t own_address(const Warp &w, uint32_t address) {
+    constexpr uint32_t none = ~uint32_t{15};
+    const uint32_t begins_at = address - in_block(address);
+    const bool known = begins_at == base_of(w.block->rank) || (begins_at == 0 && w.block->is_alone);
+    return known ? in_block(address) : none;
+}
 
 /// An instruction's addresses in shared memory, apart from the register that has them: a load may overwrite
 /// it.
