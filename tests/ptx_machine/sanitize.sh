@@ -4,9 +4,9 @@
 #
 #   tests/ptx_machine/sanitize.sh SHAPES_TEST OUT [TOOL=PROBLEMS ...]
 #
-# SHAPES_TEST is the program; PROBLEMS are taken of each kernel at most, the cheapest ones, as racecheck takes its time. A few kernels
-# share a process, and as many processes run at a time as there are processors. OUT/TOOL.txt has a line for each: whether it passed,
-# seconds, kernels; OUT keeps the logs of those that did not.
+# SHAPES_TEST is the program; PROBLEMS are taken of each kernel at most, the cheapest ones, as racecheck takes its time. A few
+# kernels share a process, and as many processes run at a time as there are processors. OUT/TOOL.txt has a line for each: whether
+# it passed, seconds, kernels; OUT keeps the logs of those that did not.
 set -uo pipefail
 shapes_test=$(realpath "$1") out=$(realpath "$2") kernels_together=3 limit=120
 shift 2

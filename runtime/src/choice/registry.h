@@ -64,7 +64,8 @@ class Registry {
     template <class Is>
     bool any_helper(Is is) const {
         for (const KernelTable *table = first_; table; table = table->next)
-            if (std::any_of(table->helpers.begin(), table->helpers.end(), [&](const KernelTraits *k) { return is(*k); })) return true;
+            for (const KernelTraits *k : table->helpers)
+                if (is(*k)) return true;
         return false;
     }
 
