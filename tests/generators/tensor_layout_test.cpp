@@ -141,8 +141,8 @@ TEST(TensorLayout, IsThatOfWeightsPackedForTensorCores) {
                 packing("pack_gemm_weights", {{"rank", std::to_string(rank)}, {"format", name}, {"given", given_name}});
             Halide::Buffer<> from = weights.buffer;
             const int cell = 0, joined_groups = 1;  // no inputs of a cell are packed
-            if (rank == 2) ASSERT_EQ(pack(from, 1, 1, 1, 1, cell, cell, cell, joined_groups, packed), 0);
-            else ASSERT_EQ(pack(from, 1, 1, 1, 1, 1, 1, cell, cell, cell, joined_groups, packed), 0);
+            if (rank == 2) ASSERT_EQ(pack(from, 1, 1, 1, 1, cell, cell, cell, cell, cell, joined_groups, packed), 0);
+            else ASSERT_EQ(pack(from, 1, 1, 1, 1, 1, 1, cell, cell, cell, cell, cell, joined_groups, packed), 0);
             expect_packed(packed, layout, weights, extents, std::string(name) + " rank " + std::to_string(rank));
         }
     }

@@ -279,6 +279,9 @@ std::string_view version() noexcept;
 /// Threads that CPU kernels use together; 0 restores the default, one a core.
 void set_cpu_threads(int threads) noexcept;
 
+/// Each of them, and each that calls run(), keeps at most so much of its kernels' scratch memory for its next ones.
+inline constexpr std::size_t kept_scratch_bytes = 2 << 20;
+
 }  // namespace conv_transpose
 
 #endif

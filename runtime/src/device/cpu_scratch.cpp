@@ -8,6 +8,7 @@
 #include <new>
 
 #include "HalideRuntime.h"
+#include "conv_transpose/conv_transpose.h"
 
 namespace {
 
@@ -18,7 +19,7 @@ constexpr std::size_t least_bytes = 32 << 10;
 #ifdef __SANITIZE_ADDRESS__
 constexpr std::size_t most_bytes = 0;
 #else
-constexpr std::size_t most_bytes = 16 << 20;
+constexpr std::size_t most_bytes = conv_transpose::kept_scratch_bytes;
 #endif
 
 /// In front of what a kernel sees.
