@@ -235,7 +235,7 @@ class Way {
         Shape source = shape;
         if (method_.network) {
             const uint64_t scale = method_.network->scale();
-            if (method_.device == Device::cpu) bytes += (method_.threads + 1) * kept_scratch_bytes;
+            if (method_.device == Device::cpu) bytes += (method_.threads + 1) * conv_transpose::kept_scratch_bytes;
             if (shape.has_alpha()) bytes += (decoded_rows(shape) + 14) * 3 * row;
             for (std::size_t i = 0; i < tiles_.size(); ++i) {
                 const TileSize &tile = tiles_[i];

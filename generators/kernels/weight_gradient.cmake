@@ -299,7 +299,13 @@ foreach(format f32 ${formats_of_16_bits})
         conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=1
             AVX2 max_in_channels=8)
     endif()
-    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format} min_in_channels=1 AVX2 outputs=6)
+    set(any weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format} min_in_channels=1)
+    if(format STREQUAL bf16)  # with AVX-512 pairs are multiplied; processors that lack those multiply as with AVX2
+        conv_transpose_kernel(${any} ONLY_ON avx2 outputs=6)
+        conv_transpose_kernel(${any} ONLY_ON avx512 FULL)
+    else()
+        conv_transpose_kernel(${any} AVX2 outputs=6)
+    endif()
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any ${maybe} storage=${format}
         min_in_channels=1 outputs=6 BASELINE_ONLY)
 endforeach()
