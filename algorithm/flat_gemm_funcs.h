@@ -112,17 +112,17 @@ struct FlatGemmFuncs {
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side.
     Halide::Func interleaved{"interleaved"};
     Halide::RDom interleaving;  ///< cell of a vector, phase, vector
-    /// Of results that are turned, (element of a run) -> its place, from the run's first one on, and its phase, if a run has several:
-    /// a table. Phase and cell of each axis.
+    /// Of results that are turned, a table: (element of a run) -> its place, from the run's first one on, and its phase, if a run
+    /// has several.
     Halide::Func run_results{"run_results"};
-    Halide::RDom results_of_run;
+    Halide::RDom results_of_run;  ///< phase and cell of each axis
     Halide::Expr stride_x, read_stride;  ///< of the result along x, and of the picture
     /// Stores in its update; its rows may have whole vectors.
     Halide::Expr whole_vectors;
     Halide::Func output;
     /// `lane` is a channel of a panel, and `vector` counts along a row; channels in vectors: `element` is one of a vector of
-    /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row; turned: `row` and `vector` count runs of rows
-    /// and along a run, and `lane` is a channel of a vector.
+    /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row; turned: `row` and `vector` count runs of
+    /// rows and along a run, and `lane` is a channel of a vector.
     struct {
         Halide::RDom domain;
         Halide::RVar element, vector, cell, phase_x, row, phase_y, phase_z, lane, lane_vector, panel, block, segment, tile;

@@ -63,7 +63,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         const auto element = [&](const std::vector<Expr> &summed_phases) {
             Place at = place_of_element(layout, extents, summed_phases);
             std::vector<Expr> index = kernel_position(at, summed_phases);
-            if (packs_cells) find_in_cell(at, index[0], summed_phases);
+            if (packs_cells) index[0] = position_in_cell(at, summed_phases);
             if (packs_cells) find_in_group(at);
             // The clamp tells bounds inference what the quotients cannot.
             index.insert(index.end(), {at.of[channel], at.of[summed], clamp(at.of[group], 0, groups() - 1)});
@@ -262,10 +262,10 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
         return position;
     }
 
-    /// Neighbours are channels: finds the own summed channel of one, and the position in the kernel that it and the computed
-    /// channel's neighbour are apart, which begins where the weight does, or one outside. Channels of a neighbour are whole rows;
+    /// Neighbours are channels: finds the own summed channel of one, and returns the position in the kernel, which begins where the
+    /// weight does, that it and the computed channel's neighbour are apart, or one outside. Channels of a neighbour are whole rows;
     /// where phases are summed over, it is one.
-    void find_in_cell(Place &at, Expr &position, const std::vector<Expr> &summed_phases) {
+    Expr position_in_cell(Place &at, const std::vector<Expr> &summed_phases) {
         using enum Dimension;
         const int of_row = rows_are_found_together() && all_one(summed_phases) ? format_.values_of_16_bytes() : 1;
         const FastNumber channels(*summed_channels_ / of_row), of_cell(at.of[summed] / of_row);
@@ -274,7 +274,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
                    apart = at.of[x] * *tap_step_ + at.channel_phase[0] * *phase_step_ + at.summed_phase[0] + neighbour - first;
         const FastNumber spread(max(apart, 0)), dilation(*dilation_);
         const Expr is_tap = abs(neighbour) < Halide::cast<uint32_t>(*tap_step_) && apart >= 0 && (spread % dilation).value == 0;
-        position = select(is_tap, (spread / dilation).value, -1) + first;
+        return select(is_tap, (spread / dilation).value, -1) + first;
     }
 
     /// Groups are joined: finds the channels of one, and which it is, or where they are of two, a channel outside.

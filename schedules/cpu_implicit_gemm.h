@@ -72,11 +72,11 @@
 // takes up to 1.4 times as long. 6 places x 4 vectors are as fast where channels fill them. Places: 4 vectors x 6 channels and 6 x 4 beside 4 x 5
 // 1.00 and 1.03; 2 x 12 beside 3 x 8 0.96, but of 8 channels 1.29.
 //
-// Turned results are stored by runs: whole planes or images of a tile, or a row, of all phases. A table tells where each result of a
-// run is, a vector of channels is read for each of 16, and the block is turned; so short rows fill vectors, whatever the stride. Row by
-// row, with phases interleaved after the turn, results of less than a vector were stored one by one (Zen 4, 2026-11-28: 3-D k3 s2
-// 48<-8 forward, 32 of 2x6x6, 3.72 ms, now 0.84; k2 s2 320->320 2 x 4^3 3.44, 1.94; AVX2 0.84 of the time of the latter). Blocks of two
-// vectors: no gain. Copies that turn all rows for a vector of channels before the next: 1.00 of the time of 24 layers.
+// Turned results are stored by runs: whole planes or images of a tile, or a row, of all phases. A table tells where each result of
+// a run is, a vector of channels is read for each of 16, and the block is turned; so short rows fill vectors, whatever the stride.
+// Row by row, with phases interleaved after the turn, results of less than a vector were stored one by one (Zen 4, 2026-11-28: 3-D
+// k3 s2 48<-8 forward, 32 of 2x6x6, 3.72 ms, now 0.84; k2 s2 320->320 2 x 4^3 3.44, 1.94; AVX2 0.84 of the time of the latter).
+// Blocks of two vectors: no gain. Copies that turn all rows for a vector of channels before the next: 1.00 of the time of 24 layers.
 //
 // Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: 3-D k3 s2 72<-18 16^3 4.5 ms in place
 // of 5.0, k16 s16 48<-12 25x34 4.3 and 4.7.

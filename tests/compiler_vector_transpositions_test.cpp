@@ -132,8 +132,8 @@ Stmt stores_behind_lets(const std::function<Expr(int)> &number) {
     Stmt all;
     for (int i = 8; i-- > 0;) {
         const std::string name = "first" + std::to_string(i);
-        const Stmt one = Store::make("b", row(i, 8), Ramp::make(Variable::make(Int(32), name) + i, 8, 8), Parameter(), const_true(8),
-                                     ModulusRemainder());
+        const Expr index = Ramp::make(Variable::make(Int(32), name) + i, 8, 8);
+        const Stmt one = Store::make("b", row(i, 8), index, Parameter(), const_true(8), ModulusRemainder());
         all = LetStmt::make(name, number(i), all.defined() ? Block::make(one, all) : one);
     }
     return Block::make(store(-100, 1, row(9, 8)), all);

@@ -168,7 +168,8 @@ void flatten(const Stmt &stmt, std::vector<Stmt> &stmts) {
     } else if (let && (let->body.as<Block>() || let->body.as<LetStmt>()) && !loads_anything(let->value)) {
         std::vector<Stmt> within;
         flatten(let->body, within);
-        for (const Stmt &one : within) stmts.push_back(stmt_uses_var(one, let->name) ? LetStmt::make(let->name, let->value, one) : one);
+        for (const Stmt &one : within)
+            stmts.push_back(stmt_uses_var(one, let->name) ? LetStmt::make(let->name, let->value, one) : one);
     } else {
         stmts.push_back(stmt);
     }

@@ -272,7 +272,7 @@ foreach(format ${formats_of_16_bits} tf32)
         producer=true producer_registers=24 resident_blocks=132 tiles_in_rounds=true whole_rows=false)
     conv_transpose_rates(nchw 900 355 ncdhw 770 285)
     conv_transpose_maps(forward nchw as_it_lies_t3_256x64 ${row_taps} ${ratenchw} ${maybe})
-    conv_transpose_small_set_has(f16)  # of volumes in TF32 it is never faster by more than 4 %
+    conv_transpose_small_set_has(f16)  # of volumes in TF32 it is estimated to be faster by 4 % at most
     conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${ratencdhw} ${maybe})
 endforeach()
 

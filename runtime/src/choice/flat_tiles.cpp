@@ -148,7 +148,8 @@ class Cut {
         return least_cost;
     }
 
-    // Results of whole images or planes that are turned are stored together, which is worth tiles of some more rows where rows are short.
+    // Results of whole images or planes that are turned are stored together, which is worth tiles of some more rows where rows are
+    // short.
     int64_t rows_stored_together(int64_t most) const {
         constexpr int64_t worth = 2;
         if (!k_.turns_channels || results(p_.width()) >= vector_of(k_)) return tile_.height;

@@ -1,6 +1,6 @@
-// Scratch memory of CPU kernels: each thread keeps blocks that it has freed. malloc() gives large ones back to the system, whose pages
-// are then cleared for every task: up to two thirds of a kernel's time (1-D k4 s2, 64 to 32 channels, 16 signals of 4096, 29 ms in
-// place of 9.9; EPYC, 2026-11-28).
+// Scratch memory of CPU kernels: each thread keeps blocks that it has freed. malloc() gives large ones back to the system, whose
+// pages are then cleared for every task: up to two thirds of a kernel's time (1-D k4 s2, 64 to 32 channels, 16 signals of 4096, 29
+// ms in place of 11; EPYC, 2026-11-28).
 #include <algorithm>
 #include <array>
 #include <cstddef>
