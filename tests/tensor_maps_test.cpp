@@ -165,6 +165,30 @@ TEST_P(HalfPrecisionTensorMaps, PacksRowsForTensorMaps) {
             }
 }
 
+// Odd strides, of results in channels_first: whole cells and others, kernels of several cells and with holes, dilations, groups,
+// channels that fill no tile, positions that fill no tile, several images, one axis and three.
+const char *const problems_of_odd_strides[] = {
+    "n2ic40oc24iw50kw10sw5pw3", "n3ic24oc40iw33kw6sw3", "n2ic32oc72ih5iw9kh3kw3sh3sw3",
+    "n2g2ic128oc48ih3iw7kh3kw3sh2sw3ph1pw2oph1opw2", "n1ic32oc20ih4iw6kh3kw3sh5sw5ph1pw1dh2dw2", "n2ic16oc9iw40kw1sw3",
+    "n1ic48oc33id2ih3iw5kd3kh2kw3sd1sh2sw3pd1",
+    "n1ic8oc136iw70kw7sw7"};
+
+TEST_P(HalfPrecisionTensorMaps, TurnsResultsOfOddStrides) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : problems_of_odd_strides) {
+                if (type == ElementType::bfloat16 && text != problems_of_odd_strides[0]) continue;
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = {type, layout}, options.weight = options.output = {type, Layout::channels_first};
+                options.epilogue = {.bias = true, .activation = Activation::relu};
+                kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "hwc_maps");
+                if (HasFailure()) return;
+            }
+    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads tensor maps";
+}
+
 // Runs that rows do not fill, and rows of several runs; borders above and below, taps eight apart, channels that fill no chunk
 // and no tile, groups; one axis, and three. Kernels as large as their strides, with weights as they are given, of which an
 // image is one row: rows that are no multiple of a run, or of 16 bytes. Sums that are cut. Input gradients of kernels two wide that

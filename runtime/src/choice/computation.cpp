@@ -93,6 +93,19 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
         if (other) all.push_back(*other);
 }
 
+// Phases of an odd stride lie in the output by single elements, which takes longer than to turn a result whose channels are
+// innermost. Of even strides kernels store pairs.
+void add_turned(std::vector<Computation> &all) {
+    const Computation given = all[0];
+    const int64_t stride = given.problem.width().stride;
+    if (given.has_wide_pixels() || channels_innermost(given.written_format) || stride == 1 || stride % 2 == 0) return;
+    for (std::size_t i = 0, count = all.size(); i < count; i++) {
+        if (!all[i].packed_rows && !channels_innermost(all[i].read_format)) continue;
+        all.push_back(all[i]);
+        all.back().turned = true, all.back().written_format.layout = Layout::channels_last;
+    }
+}
+
 }  // namespace
 
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
@@ -105,6 +118,7 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
     }
+    if (given.operation == Operation::forward) add_turned(all);
     if (given.operation == Operation::input_gradient) {
         const int last = max_rank - 1;
         for (const int first : {0, last})

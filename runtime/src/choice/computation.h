@@ -56,6 +56,9 @@ struct Computation {
     /// the last may have more positions than are left of the kernel's.
     std::optional<Problem> by_taps{};
     int64_t kernel_positions = 0;
+    /// The kernel writes channels innermost, as `written_format` says, into a region that a second pass turns to channels_first.
+    /// Only for forward kernels that read tensor maps.
+    bool turned = false;
 
     /// In a weight gradient, of this problem, whose kernels are as large as their strides: what outer axes see are channels of
     /// `problem`, in the order of a weight in channels_first. Only for kernels that read pairs.

@@ -22,7 +22,7 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     if (k.max_products > 0) return serial_time(k, c);
     if (k.parts > 0) return gather_time(k, c, machine) + packing;
     return picture_packing_time(k, c) + product_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(k, c) +
-           cell_packing_time(c) + group_packing_time(c) + mirroring_time(k, c) + packing;
+           cell_packing_time(c) + group_packing_time(c) + mirroring_time(k, c) + turning_time(c) + packing;
 }
 
 }  // namespace conv_transpose

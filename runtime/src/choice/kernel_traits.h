@@ -26,6 +26,7 @@ enum class KernelRole {
     picture_packing,
     channels_last_packing,
     channels_first_packing,
+    picture_turning,
     sum_of_parts,
     sum_of_output_parts,
     weight_gradient_sum,

@@ -90,6 +90,14 @@ double mirroring_time(const KernelTraits &k, const Computation &c) {
 // Seven weight gradients of float16, tiles of 64 x 64 to 128 x 128 (H200, 2026-11-23).
 double cluster_time(double tile_elements) { return 1.2e-6 + 1.2e-10 * tile_elements; }
 
+// A result that is turned is written and read once more.
+double turning_time(const Computation &c) {
+    constexpr double most_in_second_level = 2.4e7, bytes_per_second = 3.2e12;
+    const double bytes = double(bytes_of(c.written_format.type)) * double(c.problem.output_elements());
+    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : bytes_per_second;
+    return c.turned ? launch + 2 * bytes / rate : 0;
+}
+
 // The parts of a split sum are written and read once, if no cluster adds them.
 double adding_time(const KernelTraits &k, const Computation &c) {
     if (c.partial_sums == 1) return 0;

@@ -51,6 +51,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::picture_packing: return "packs pictures";
         case KernelRole::channels_last_packing: return "puts channels innermost";
         case KernelRole::channels_first_packing: return "puts kernel positions innermost";
+        case KernelRole::picture_turning: return "puts positions of pictures innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";

@@ -57,6 +57,7 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
         const TensorFormat is = tensor.format_of(k, options.operation);
         TensorFormat wanted = options.*tensor.asked;
+        if (c.turned && tensor.asked == &PlanOptions::output) wanted = c.written_format;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
             if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
@@ -123,6 +124,7 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
                                     : "it computes lines of kernels as large as their strides, two along the width";
     const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
     if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
+    if (computation.turned && kernel.box_positions == 0) return "its result is not turned";
     const bool is_mirrored = computation.weight == WeightView::mirrored;
     if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
         return "it computes input gradients, of kernels of one position";

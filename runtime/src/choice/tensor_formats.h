@@ -42,7 +42,7 @@ inline bool moves_elements(const KernelTraits &k) {
     const bool packs_weights = k.role == KernelRole::weight_packing;
     const bool packs = packs_weights || k.role == KernelRole::channel_packing || k.role == KernelRole::phase_packing ||
                        k.role == KernelRole::tap_packing || k.role == KernelRole::channels_last_packing ||
-                       k.role == KernelRole::channels_first_packing;
+                       k.role == KernelRole::channels_first_packing || k.role == KernelRole::picture_turning;
     return packs && (packs_weights ? k.weight : k.input).type == k.output.type;
 }
 

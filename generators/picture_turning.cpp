@@ -1,0 +1,52 @@
+// Pictures with channels innermost, turned to positions innermost: numbers are moved, no more. What is computed in channels_last
+// may be asked for in channels_first (Computation::turned).
+#include "Halide.h"
+#include "compiler/passes/device_assertions.h"
+#include "generators/channel_packing.h"
+
+namespace conv_transpose {
+
+/// The same (position, channel, group, image), with other strides.
+class TurnPictures : public Halide::Generator<TurnPictures>, public ChannelPacking {
+  public:
+    void configure() { declare_types(); }
+
+    void generate() {
+        using namespace Halide;
+        const Expr inside = min(position, picture.dim(0).extent() - 1), is_channel = min(channel, picture.dim(1).extent() - 1);
+        staged(position, channel, group, image) = word_of(picture(inside, is_channel, group, image));
+        packed(position, channel, group, image) = element_of(staged(position, channel, group, image));
+    }
+
+    // Lanes read neighbouring channels, and write neighbouring positions. The pitch keeps what they write from different banks.
+    void schedule() {
+        using namespace Halide;
+        constexpr int warps = 8, lanes = 32, tile_positions = 64;
+        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        picture.dim(0).set_stride(Expr()), picture.dim(1).set_stride(1);
+        declare_beginnings();
+        Func(packed)
+            .split(position, block, position, tile_positions, guard).split(position, round, lane, lanes)
+            .split(channel, channels, channel, lanes, guard).split(channel, channel_round, warp, warps)
+            .reorder(round, channel_round, lane, warp, block, channels, group, image)
+            .fuse(block, channels, block)
+            .unroll(round).unroll(channel_round)
+            .gpu_blocks(block, group, image).gpu_threads(lane, warp).never_partition_all();
+        staged.compute_at(packed, block).store_in(MemoryType::GPUShared).reorder_storage(channel, position, group, image)
+            .bound_extent(channel, lanes).bound_extent(position, tile_positions).align_storage(channel, lanes + 1)
+            .split(position, round, warp, warps).rename(channel, lane)
+            .reorder(round, lane, warp).unroll(round).gpu_threads(lane, warp).never_partition_all();
+    }
+
+    void describe(KernelDescription &description) override { describe_packing("picture_turning", get_target(), description); }
+
+  private:
+    static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
+    Halide::Func staged{"staged"};
+    Halide::Var position{"position"}, channel{"channel"}, group{"group"}, image{"image"}, block{"block"}, channels{"channels"};
+    Halide::Var lane{"lane"}, warp{"warp"}, round{"round"}, channel_round{"channel_round"};
+};
+
+}  // namespace conv_transpose
+
+HALIDE_REGISTER_GENERATOR(conv_transpose::TurnPictures, turn_pictures)
