@@ -16,10 +16,11 @@
 // (34 %), 0.0311 (63 %) and 0.0474 (74 %). Vectors of four, k3, 64 x 20 channels of 96x96: 0.0313 and 0.0264 (36 and 43 %).
 //
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
-// whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the
-// stride apart: a thread has the same position of each, which all see the same taps, so that these are found, and weights
-// loaded, once. Depthwise, eight parts are up to 1.3 times as fast as four; of vectors four are as many sums. Summed
-// channels are the innermost loop, behind the tests of a tap.
+// whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the stride
+// apart: a thread has the same position of each, which all see the same taps, so that these are found, and weights loaded, once.
+// Depthwise, eight parts are up to 1.3 times as fast as four; of vectors four are as many sums. Small input gradients have fewer
+// parts, and more threads (k6 s3, 16 x 512 channels of 32, by two parts 4.1 us, by eight 5.0; large ones 95 and 68; forward eight
+// were faster in all; 2026-11-28). Summed channels are the innermost loop, behind the tests of a tap.
 //
 // Small problems (one channel and part a thread, weights as they are given, so one launch), H200, 2026-11-23: 4 to 4 channels k3 of
 // 4x4 5.1 us in float32, float16 and channels_last 5.2 and 5.6 (of others the fastest 11.0 and 7.9), 3 to 3 k4 s2 of 2 x 16x16 3.7
@@ -69,12 +70,9 @@ struct CudaGather : CudaSchedule {
     int weight_channel_multiple() const { return packs_weights ? int(channels) : 0; }
     void describe(KernelDescription &description) const {
         describe_tile(description);
-        if (max_products > 0) {
-            description.set("max_products", max_products);
-            description.set("min_in_channels", 2);  // depthwise problems have kernels that pack nothing
-        } else if (!packs_weights) {
-            description.set("max_in_channels", channels);
-        }
+        if (!packs_weights) description.set("min_in_channels", 2);  // depthwise problems have kernels of their own
+        if (max_products > 0) description.set("max_products", max_products);
+        else if (!packs_weights) description.set("max_in_channels", channels);
         // With more on one side threads of a row are faster: 1x1x1, 32 to 2 channels 0.039 ms in place of 0.072 (H200, 2026-11-22).
         if (window > 0 && channels == 4)
             for (const char *most : {"max_in_channels", "max_out_channels"}) description.set(most, channels);

@@ -51,5 +51,13 @@ TEST_F(DepthwiseGatherTime, PrefersTestsToZerosWhereMostAreNone) {
     EXPECT_LT(estimate_of(zeros, k3), estimate_of(columns, k3));
 }
 
+// Two parts a thread and eight: 4.1 and 5.0; of many threads 95 and 68.
+TEST_F(DepthwiseGatherTime, PrefersFewPartsWhereThreadsAreFew) {
+    const std::string eight = "input_gradient_f32_cuda_depthwise_any_any", two = eight + "_small";
+    const char *const few = "n16g512ic512oc512iw32kw6sw3pw2opw1", *const many = "n8g512ic512oc512iw4096kw3sw2pw1";
+    EXPECT_LT(estimate_of(two, few), estimate_of(eight, few));
+    EXPECT_LT(estimate_of(eight, many), estimate_of(two, many));
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

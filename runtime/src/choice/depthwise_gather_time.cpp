@@ -2,7 +2,8 @@
 //
 // Instructions of a thread were counted in the machine code of sm_90 (k3, vectors of four and eight, float16). Of thirteen layers
 // of one to three axes, k3 to k16, strides 1 to 8, what it chooses takes 1.02 to 1.05 of the fastest of these kernels (float16 and
-// float32, both layouts; H200, 2026-11-27).
+// float32, both layouts; H200, 2026-11-27). What threads take whose parts lie apart was fitted to one, two, four and eight of them
+// (k2 to k12, float16 and float32; 2026-11-28): the choice takes 1.00 of the fastest of 36 problems of 3 to 68 us.
 #include "choice/depthwise_gather_time.h"
 
 #include <algorithm>
@@ -39,7 +40,8 @@ struct Parts {
 double instructions_of_window(const KernelTraits &k, const Parts &along) {
     const bool tests = k.parts_are_neighbours && k.strict_propagation;
     const double vector = double(k.group_multiple), parts = double(k.parts), taps = double(k.taps_at_once);
-    const double loop = tests ? 45 : 35, address = k.parts_are_neighbours ? 8 : 15, used = tests && along.has_one_tap ? 1 : taps;
+    const double loop = !k.parts_are_neighbours ? 10 : tests ? 45 : 35, address = k.parts_are_neighbours ? 8 : 15,
+                 used = tests && along.has_one_tap ? 1 : taps;
     constexpr double of_vector = 2;
     const double weights = taps * (vector + 3 * std::max(vector / 4, 1.0));
     return loop + (parts + taps - 1) * (address + of_vector * vector) + used * parts * vector + weights;
@@ -63,9 +65,12 @@ double depthwise_gather_time(const KernelTraits &k, const Computation &c, const 
         threads *= double(std::max<int64_t>(forward ? a.output() : a.input, 1));
         windows *= double(a.kernel) / (forward ? double(a.stride) : 1);
     }
-    constexpr double begin_forward = 330, begin_gradient = 150, store = 6, instruction = 5.3e-14, least_threads = 40e3;
+    constexpr double store = 6, instruction = 5.3e-14;
+    const bool windows_of_parts = k.parts_are_neighbours;  // loaded together, so fewer threads hide what loads take
+    const double begin = windows_of_parts ? (forward ? 330 : 150) : (forward ? 230 : 40),
+                 least_threads = windows_of_parts ? 40e3 : 60e3;
     const double vector = double(k.group_multiple);
-    const double of_thread = (forward ? begin_forward : begin_gradient) + windows * instructions_of_window(k, parts) +
+    const double of_thread = begin + windows * instructions_of_window(k, parts) +
                              double(k.parts) * (store + 1.5 * vector);
     const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
     return instruction * of_thread * std::max(threads / size, least_threads);

@@ -40,15 +40,15 @@ struct Costs {
     double held;     ///< blocks that a multiprocessor has at once
     double round;    ///< of these: until their lanes' sums are added
     double product;  ///< of a warp, of a multiprocessor
-    double stride;   ///< likewise, more for each element that lanes lie further apart
+    double stride;   ///< likewise, of a row of a tile, more for each element that lanes lie further apart
     double latency;  ///< of a product of a block's lanes, one after the other
 };
 
 // Lanes have positions, or runs of a column, or vectors of four or eight groups, or runs of these. Those of fours have the most
 // registers, and what loads take is not hidden.
 Costs costs_of(const KernelTraits &k) {
-    if (k.tile_groups == 1 && k.run_rows > 1) return {0.4e-6, 8, 4.8e-6, 1.3e-9, 5e-10, 0};
-    if (k.tile_groups == 1) return {1.1e-6, 8, 2.5e-6, 4e-9, 4e-10, 0};
+    if (k.tile_groups == 1 && k.run_rows > 1) return {0.4e-6, 8, 4.8e-6, 1.3e-9, 1.5e-9, 0};
+    if (k.tile_groups == 1) return {1.1e-6, 8, 2.5e-6, 4e-9, 1.6e-9, 0};
     if (k.run_rows > 1) return {1.3e-6, 5, 1.5e-6, k.group_multiple > 4 ? 1e-9 : 6.8e-10, 0, 0};
     if (bytes_of(k.input.type) == 2 && k.chunk_rows >= warp) return {1.3e-6, 4, 1.5e-6, 1.6e-9, 0, 0};
     return {1.3e-6, 8, 0, 2.7e-9, 0, 7.7e-8};
@@ -72,11 +72,13 @@ double pixels_time(const KernelTraits &k, const Computation &c, double elements)
     return elements * (1 + seen) * bytes * (k.run_rows > 1 ? 2 : 1) / H200::second_level_bytes_per_second;
 }
 
+// Taps of a row that a tile has; runs have windows of as many rows.
+double tile_row_taps(const KernelTraits &k) { return k.run_rows > 1 ? 3 : double(k.tile_taps); }
+
 // Where a row has fewer taps than a tile, each row takes addresses of its own.
 double rows_of_a_tile(const KernelTraits &k, const Problem &p) {
-    constexpr double taps_of_a_tile = 4, of_runs = 3;
     if (k.tile_groups > 1 || taps(p) == p.width().kernel) return 1;
-    return std::max((k.run_rows > 1 ? of_runs : taps_of_a_tile) / double(p.width().kernel), 1.0);
+    return std::max(tile_row_taps(k) / double(p.width().kernel), 1.0);
 }
 
 // Runs of vectors read for each window what they see and their inputs anew: windows that are half empty took 1.2 to 1.7 times as
@@ -109,7 +111,8 @@ double gathered_time(const KernelTraits &k, const Computation &c, const WeightGr
         return blocks.rounds * round_of_pixels +
                pixels_time(k, c, of_part * double(p.batch) * double(positions) * double(k.run_rows) * blocks.unused);
     return blocks.rounds * (costs.round + costs.latency * one_after_another) +
-           products * (costs.product * rows_of_a_tile(k, p) * half_empty_windows(k, p) + costs.stride * lanes_apart) +
+           products * (costs.product * rows_of_a_tile(k, p) * half_empty_windows(k, p) +
+                       costs.stride * lanes_apart / tile_row_taps(k)) +
            share_of_reading * memory_time(c);
 }
 
