@@ -1,18 +1,20 @@
 // Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the
 // forward operation and the input gradient of any problem whose channels fill enough of a tile.
 //
-// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35, k4 s4 32; their
-// input gradients 33 to 41; k4 s2 on 4x4 pictures 38. Three axes, 2026-11-22: k2 s2, 128 to 64 channels, reaches 26 (39 %);
-// k4 s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose taps are channels: k7 s2, 64 to 3, reaches 28;
-// k8 s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. ncu on k5 s2: 70 % of all cycles issue, the ends of phases of unequal length
-// among them; 84 % of the loop's instructions multiply.
+// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35, k4 s4 32; their input
+// gradients 33 to 41; k4 s2 on 4x4 pictures 38; cuBLAS's products of the same sizes 39 to 46 (2026-11-28). Three axes, 2026-11-22:
+// k2 s2, 128 to 64 channels, reaches 26 (39 %); k4 s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose
+// taps are channels: k7 s2, 64 to 3, reaches 28; k8 s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. ncu on k5 s2: 70 % of all cycles
+// issue, the ends of phases of unequal length among them; 84 % of the loop's instructions multiply.
 //
 // Order: a block computes a tile of one phase, columns x channels. Columns are cells of the phase, counted through all pictures,
 // so that small and narrow pictures fill tiles. The sum runs in steps, each a tap of a chunk of channels. A step stages two
 // matrices: the pixels that the tap sees, and the tap's weights. Each thread stages pixels of few columns, whose place in a
 // picture it finds once; the next step's are on their way meanwhile (compiler/passes/software_pipeline.h). Only a phase's live
 // taps are steps (compiler/passes/guarded_pipeline.h). Taps are innermost: they see much the same pixels, which are in the first
-// cache. Threads keep 4x4 to 8x8 sums; warps of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4.
+// cache. Threads keep 4x4 to 8x16 sums; warps of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Of 8x16 a thread
+// loads less, but 8 warps hide less than 12 (80 and 68 % of all cycles issue, ncu): 256 to 256 channels, k2 s2, 16 x 80x80, 1.35 ms
+// in place of 1.21. Where there are few tiles their number decides: 128 to 64, k8 s4 of 30000, 0.108 and 0.126 (2026-11-28).
 //
 // Phases are outermost among blocks, those of most taps first, so that multiprocessors have as much of each: k3 s2, 384 to 192
 // channels of 12^3, 0.446 ms, 0.617 with phases innermost; k4 s2, 640 to 320 of 2000, 1.13 and 1.24 (H200, 2026-11-23, with

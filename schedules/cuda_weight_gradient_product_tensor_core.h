@@ -65,6 +65,7 @@
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -285,7 +286,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     void stage_channels(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var round{"round"}, position{"position"}, position_round{"position_round"};
         Halide::Func staged = operand.staged;
-        const int rows = operand.rows / eights, neighbours = std::min(rows, 8), positions = 32 / neighbours;
+        const int rows = operand.rows / eights, neighbours = std::gcd(rows, 8), positions = 32 / neighbours;
         staged.bound(f.value, 0, eights).bound_extent(operand.row, rows).bound_extent(f.step, f.tile.steps);
         for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
         staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)

@@ -60,5 +60,17 @@ TEST(ProductTime, OfPixelsThatSplitLinesIsLonger) {
     EXPECT_LT(relative("n8ic48oc48ih20iw20kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih20iw20kh4kw4sh2sw2ph1pw1"), 1.1) << "small ones";
 }
 
+// 256 to 128 channels in 120 blocks of 128 x 128: 175 us, of which two on each multiprocessor take 216 (2 x 32^3 pixels).
+TEST(ProductTime, OfOneLargeBlockIsNearlyThatOfTwo) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_first);
+    k.rank = 3, k.weight_layout = WeightLayout::channels_innermost, k.block_positions = {1, 128}, k.h200_tflops = 43;
+    const auto of_few = [&](int64_t channels) {
+        k.block_channels = channels;
+        return time_of(k, "n1ic64oc128ih64iw64kh2kw2sh2sw2") / time_of(k, "n1ic64oc128ih64iw512kh2kw2sh2sw2");
+    };
+    EXPECT_GT(of_few(128), 0.65);
+    EXPECT_LT(of_few(64), 0.62);
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

@@ -154,7 +154,7 @@ conv_transpose_gemm(forward f32 nchw sub_pixel_given_c64 ${sub_pixel} weights_as
 conv_transpose_gemm(forward f32 nchw sub_pixel_c32 ${sub_pixel} ${product_c32} H200_TFLOPS 37)
 conv_transpose_gemm(forward f32 nchw sub_pixel_c16 ${sub_pixel} ${product_c16} H200_TFLOPS 28)
 # These have three axes.
-conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64} FULL H200_TFLOPS 37)
+conv_transpose_gemm(forward f32 ncdhw c64 ${product_c64_blocks3} H200_TFLOPS 40)
 conv_transpose_gemm(forward f32 ncdhw c32 ${product_c32} FULL H200_TFLOPS 33)
 conv_transpose_gemm(forward f32 ncdhw c16 ${product_c16} H200_TFLOPS 26)
 conv_transpose_gemm(forward f32 ncdhw c64_split ${product_c64_split} FULL H200_TFLOPS 33)

@@ -70,6 +70,16 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_vectors})
     set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather ${maybe} storage=${format} in_channels=1)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
+    # As many taps of a row as a thread sums, of kernels whose width they divide.
+    set(t3 taps=3)
+    set(t6 taps=6 at_once=2)
+    foreach(taps t3 t6)
+        if(format IN_LIST formats_of_16_bits)
+            conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${taps}_result ${depthwise_gather} ${${taps}}
+                writes_result=true)
+        endif()
+        conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${taps} ${depthwise_gather} ${${taps}})
+    endforeach()
     if(format IN_LIST formats_of_16_bits)
         conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS result ${depthwise_gather} writes_result=true)
     endif()
@@ -104,6 +114,9 @@ set(row_tf32x3 weight_gradient tf32x3 cuda product ${by_tensor_cores} parts=2 AL
 conv_transpose_kernel(${row_tf32} AS c64x256 ${taps2x64} tile_in=256 ${one_block} stages=4 ${over_32} H200_TFLOPS 330)
 conv_transpose_kernel(${row_tf32} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=5 ${over_32} H200_TFLOPS 295)
 conv_transpose_kernel(${row_tf32} AS c64 ${taps2x64} tile_in=64 stages=4 ${over_32} FULL H200_TFLOPS 215)
+# 80, 96, 160, 168 and 192 channels, and others that fill less of tiles of powers of two.
+conv_transpose_kernel(${row_tf32} AS c64x96 ${taps2x64} tile_in=96 ${one_block} stages=5 ${over_32} H200_TFLOPS 235)
+conv_transpose_kernel(${row_tf32} AS c16x96 ${taps4x16} tile_in=96 blocks=2 stages=4 ${two_rounds} ${some_channels} H200_TFLOPS 195)
 conv_transpose_kernel(${row_tf32} AS c32x64 ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 220)
 conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stages=4 wanted_blocks=528 ${some_channels} H200_TFLOPS
     130)
@@ -118,13 +131,12 @@ conv_transpose_kernel(${row_f32} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 $
 # Few output channels: kernel positions fill up a tile.
 set(taps16x4 tile_taps=16 tile_out=4)
 set(taps64x1 tile_taps=64 tile_out=1)
-set(rate16x4 34)
-set(rate64x1 30)
 foreach(few 16x4 64x1)
     conv_transpose_kernel(${row_tf32} AS t${few} ${taps${few}} tile_in=64 blocks=4 stages=4 wanted_blocks=528 min_in_channels=8
         H200_TFLOPS 150)
-    conv_transpose_kernel(${row_f32} AS t${few} ${taps${few}} tile_in=32 lanes_rows=8 min_in_channels=8 H200_TFLOPS ${rate${few}})
 endforeach()
+conv_transpose_kernel(${row_f32} AS t64x1 ${taps64x1} tile_in=32 lanes_rows=8 min_in_channels=8 H200_TFLOPS 30)
+conv_transpose_kernel(${row_f32} AS t32x1 tile_taps=32 tile_out=1 tile_in=64 lanes_rows=4 min_in_channels=8 H200_TFLOPS 33)
 # ---- any attributes: pictures as they lie
 set(pictures weight_gradient f32 cuda implicit_gemm GENERATOR weight_gradient_cuda_pictures)
 conv_transpose_kernel(${pictures} AS c64 ${taps2x64} tile_in=64 ${over_32} H200_TFLOPS 34)
@@ -133,6 +145,9 @@ conv_transpose_kernel(${pictures} AS t3c32 tile_taps=3 tile_out=32 tile_in=32 la
 conv_transpose_kernel(${pictures} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 28)
 conv_transpose_kernel(${pictures} AS t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 29)
 conv_transpose_kernel(${pictures} AS t1c16x64 tile_taps=1 tile_out=16 tile_in=64 lanes_rows=4 lanes_columns=16 H200_TFLOPS 26)
+# Few output channels: kernel positions fill up a tile.
+conv_transpose_kernel(${pictures} AS t8c8x32 tile_taps=8 tile_out=8 tile_in=32 lanes_rows=8 H200_TFLOPS 29)
+conv_transpose_kernel(${pictures} AS t16c4x64 ${taps16x4} tile_in=64 lanes_rows=8 H200_TFLOPS 37)
 # Rounded on their way through registers.
 set(by_tensor_cores GENERATOR weight_gradient_cuda_pictures_tensor_core separate_registers=true stages=2 ALLOW_SPILLS)
 set(row_tf32 weight_gradient tf32 cuda implicit_gemm ${by_tensor_cores} parts=1)
@@ -226,6 +241,8 @@ foreach(format ${formats_of_16_bits})
     # More blocks, of which some share a multiprocessor.
     conv_transpose_kernel(${row} AS maps_rows_c64x128 ${maps_two_blocks} ${rows} tile_out=64 tile_in=128 min_in_channels=65
         min_out_channels=33 ${full} H200_TFLOPS 620)
+    conv_transpose_kernel(${row} AS maps_rows_c128x192 ${maps_one_block} ${rows} stages=5 tile_out=128 tile_in=192
+        min_in_channels=129 min_out_channels=65 ${full} H200_TFLOPS 930)
     conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 ${full} H200_TFLOPS 560)
     # Of any output channels.
@@ -256,6 +273,7 @@ foreach(format ${formats_of_16_bits})
         min_out_channels=17 H200_TFLOPS 310)
     conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 ${full} H200_TFLOPS 270)
     conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 105)
+    conv_transpose_kernel(${row} AS c16x96 ${of} ${taps4x16} tile_in=96 blocks=2 ${two_rounds} ${full} H200_TFLOPS 300)
     conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 ${full} H200_TFLOPS
         200)
     conv_transpose_helper(weight_gradient_sum ${format} cuda written=${format})

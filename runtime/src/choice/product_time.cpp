@@ -221,7 +221,10 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
         const bool sorted = is_forward_on_cuda_cores(k), quick = sorted && k.window == 1;
         // Tiles beside others have fewer stages, for which one alone waits (k3 s3, 128 to 64, 4 x 8x10x8: 15 us by 40 of 128 x 64).
         const bool shallow = k.resident_blocks > 0 && k.blocks_per_multiprocessor > 1;
-        const double alone = waits ? 0.8 : is_gradient_on_cuda_cores(k) ? 0.15 : quick ? 0.25 : shallow ? 0.5 : 0.4;
+        // Of the largest blocks one alone takes longer (twelve layers, H200, 2026-11-28).
+        constexpr double large = 128 * 128;
+        const double of_gradient = double(area(k.block_positions)) * double(k.block_channels) >= large ? 0.5 : 0.15;
+        const double alone = waits ? 0.8 : is_gradient_on_cuda_cores(k) ? of_gradient : quick ? 0.25 : shallow ? 0.5 : 0.4;
         const auto with_neighbours = [&](double of_multiprocessor) {
             return alone + (1 - alone) * of_multiprocessor / double(k.blocks_per_multiprocessor);
         };
