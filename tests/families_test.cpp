@@ -71,10 +71,12 @@ Problem draw(const Family &family, RandomProblems &random) {
             p.in_channels = p.groups * random.between(8, 20);
             p.out_channels = p.groups * random.between(16, 70);
         }
-        p.height().input = random.between(1, 12), p.width().input = random.one_in(2) ? random.between(1, 20) : random.between(20, 140);
+        p.height().input = random.between(1, 12);
+        p.width().input = random.one_in(2) ? random.between(1, 20) : random.between(20, 140);
         // What a large stride makes of many channels takes ptx_machine minutes.
         if (family.tensor_cores && p.height().kernel == 1) p.height().input = random.between(1, 2);
-        if (p.height().stride * p.width().stride > 8) p.height().input = random.between(1, 4), p.width().input = random.between(1, 20);
+        if (p.height().stride * p.width().stride > 8)
+            p.height().input = random.between(1, 4), p.width().input = random.between(1, 20);
         if (family.few_pixels) {
             p.out_channels = p.groups * 64 * random.between(1, 2);
             p.height().input = random.between(1, 4), p.width().input = random.between(1, 4);

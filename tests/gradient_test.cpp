@@ -108,8 +108,8 @@ TEST_P(Gradient, TilesOfSomePlanesOfAnImage) {
                       "n1ic16oc40ih14iw14kh4kw4sh4sw4"}, 8);
 }
 
-// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments, tiles
-// that go through images.
+// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments,
+// tiles that go through images.
 TEST_P(Gradient, OfKernelsOfFewStrides) {
     RandomProblems random(9);
     for (int i = 0, wanted = GetParam() == Device::cpu ? 60 : 6; i < wanted && !HasFatalFailure(); i++)

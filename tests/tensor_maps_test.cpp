@@ -75,7 +75,8 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesByTensorMaps) {
             options.precision = Precision::tf32;
             options.input = options.weight = options.output = {type, Layout::channels_last};
             const Problem p = Problem::parse(text);
-            for (Operation operation : {Operation::forward, Operation::input_gradient}) expect_exact(p, operation, options, 0, "maps");
+            for (Operation operation : {Operation::forward, Operation::input_gradient})
+                expect_exact(p, operation, options, 0, "maps");
             if (HasFailure()) return;
         }
 }
