@@ -8,13 +8,12 @@
 #include "algorithm/signature.h"
 #include "algorithm/staged_tile.h"
 #include "conv_transpose/conv_transpose.h"
+#include "device/machine.h"
 #include "problem/counting.h"
 #include "problem/layouts.h"
 #include "problem/size2.h"
 
 namespace conv_transpose {
-
-enum class CpuLevel { baseline, avx2, avx512, avx512_bf16 };
 
 /// Most kernels compute an operation; some prepare operands for those that do.
 enum class KernelRole {
