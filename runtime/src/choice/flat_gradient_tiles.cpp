@@ -18,7 +18,7 @@ double rows_seen_by(int64_t rows, const FlatExtent &y, const FlatExtent &z) {
     return double(run) + double(z.reach()) * double(std::min(run, y.pitch));
 }
 
-// Of an image.
+// How many rows an image has, gaps included.
 double row_pitch(const Problem &p) {
     return double(FlatExtent(p.height(), false).pitch) * double(FlatExtent(p.depth(), false).pitch);
 }

@@ -207,9 +207,9 @@ class Cut {
                                               : double((n - 1) * pitch_ + row_cells_);
         return double(round_up(static_cast<int64_t>(all), k_.tile_places));
     }
-    // Of a row, on average.
+    // How many cells of a row are computed, on average.
     double real_cells(const FlatTiles &t) const { return double(y_.cells * z_.cells * t.segment_cells) / image_rows_; }
-    // Of the picture, without gaps, which taps of so many rows see.
+    // How many positions of the picture, without gaps, the taps of so many rows see.
     double positions(int64_t n) const {
         const double rows = std::min(double(n + seen_rows_) / image_rows_, double(p_.batch)) * double(y_.seen * z_.seen);
         return std::ceil(rows) * double(std::min(x_.seen, row_cells_ + x_.reach()));

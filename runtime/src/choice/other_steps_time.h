@@ -18,7 +18,7 @@ double mirroring_time(const KernelTraits &kernel, const Computation &computation
 /// What blocks of a cluster take to meet, and to add their parts of a tile.
 double cluster_time(double tile_elements);
 
-/// Of the parts of a sum.
+/// What adding the parts of a sum takes.
 double adding_time(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose
