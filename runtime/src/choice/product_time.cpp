@@ -8,6 +8,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/block_overhead.h"
+#include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
