@@ -2,6 +2,8 @@
 // oracle's, rounded once to nearest even.
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "formatted_test.h"
 
 namespace conv_transpose::testing {
@@ -32,6 +34,35 @@ class HalfPrecisionTensorMaps : public FormattedTest {
                 kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
                 if (HasFailure()) return;
             }
+        if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    }
+
+    /// By which kernels an operation is computed: those with such names.
+    struct By {
+        Operation operation;
+        std::string names;
+        bool bias = false;
+    };
+    static std::vector<By> forward_and_input_gradient(const std::string &names) {
+        return {{Operation::input_gradient, names}, {Operation::forward, names}, {Operation::forward, names, true}};
+    }
+    /// Problems of float16, of so many also in bfloat16, whose instructions differ little, and of all in float32 where kernels
+    /// multiply TF32.
+    void expect_exact_in_channels_first(std::span<const char *const> problems, const std::vector<By> &all,
+                                        std::size_t in_bfloat16, bool in_tf32 = true) {
+        int kernels = 0;
+        for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32}) {
+            if (type == ElementType::float32 && !in_tf32) continue;
+            for (const char *text : type == ElementType::bfloat16 ? problems.first(in_bfloat16) : problems)
+                for (const By &by : all) {
+                    PlanOptions options;
+                    options.precision = Precision::tf32;
+                    options.input = options.weight = options.output = {type, Layout::channels_first};
+                    options.epilogue.bias = by.bias;
+                    kernels += expect_exact(Problem::parse(text), by.operation, options, 0, by.names);
+                    if (HasFailure()) return;
+                }
+        }
         if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
     }
 };
@@ -182,21 +213,7 @@ const char *const problems_as_they_lie[] = {
     "n1ic24oc16ih3iw16kh2kw2sh2sw2dh2"};
 
 TEST_P(HalfPrecisionTensorMaps, ReadsPicturesInChannelsFirstAsTheyLie) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
-        for (const char *text : problems_as_they_lie) {
-            if (type == ElementType::bfloat16 && text != problems_as_they_lie[0]) continue;
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            const Problem p = Problem::parse(text);
-            kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies");
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies");
-            options.epilogue.bias = true;
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_as_they_lie, forward_and_input_gradient("as_it_lies"), 1);
 }
 
 // Three taps along the width: each centre, padding beyond the taps, outer taps with dilation and padding, rows that end inside of a
@@ -207,20 +224,8 @@ const char *const problems_of_row_taps[] = {
     "n1ic16oc40id2ih2iw136kd2kh3kw3pd1ph1pw1"};
 
 TEST_P(HalfPrecisionTensorMaps, HasTapsOfPicturesAsTheyLieAsRows) {
-    int kernels = 0;
-    for (const char *text : problems_of_row_taps)
-        for (ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32}) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            const Problem p = Problem::parse(text);
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies_t3");
-            kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies_t3");
-            options.epilogue.bias = true;
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies_t3");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_of_row_taps, forward_and_input_gradient("as_it_lies_t3"),
+                                   std::size(problems_of_row_taps));
 }
 
 // Rows of four, eight and two positions that are joined: of channels that fill no 16 bytes, more tiles than one, other axes with
@@ -253,31 +258,14 @@ const char *const problems_of_joined_groups[] = {"n2g8ic32oc32ih9iw12kh4kw4sh2sw
 
 TEST_P(HalfPrecisionTensorMaps, JoinsGroupsByTensorMaps) {
     expect_exact_in_channels_last(problems_of_joined_groups, "ndhwc_maps");
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::float32})
-        for (const char *text : problems_of_joined_groups) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "ncdhw_maps");
-            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "ncdhw_maps");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU joins groups";
+    expect_exact_in_channels_first(problems_of_joined_groups,
+                                   {{Operation::forward, "ncdhw_maps"}, {Operation::input_gradient, "ncdhw_maps"}}, 0);
 }
 
 // At stride 1 input gradients are forward operations with weights that are mirrored, of cells, too.
 TEST_P(HalfPrecisionTensorMaps, InputGradientsAreOfCells) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::float32})
-        for (const char *text : {"n2ic12oc12ih5iw16kh7kw7ph3pw3", "n1ic5oc20ih4iw24kh3kw5ph1pw2", "n1ic16oc3iw64kw9pw8dw2"}) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "cells");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    constexpr const char *problems[] = {"n2ic12oc12ih5iw16kh7kw7ph3pw3", "n1ic5oc20ih4iw24kh3kw5ph1pw2", "n1ic16oc3iw64kw9pw8dw2"};
+    expect_exact_in_channels_first(problems, {{Operation::input_gradient, "cells"}}, 0);
 }
 
 // Weight gradients of pictures whose positions are one row: images that fill no run, channels that fill no tile, groups; taps
@@ -287,16 +275,7 @@ const char *const problems_of_runs[] = {"n3ic70oc40ih10iw20kh1kw1", "n2g3ic66oc4
                                         "n1ic24oc20iw64kw3pw8dw8"};
 
 TEST_P(HalfPrecisionTensorMaps, SumsRunsOfPositionsAsTheyLie) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
-        for (const char *text : problems_of_runs) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "nchw_maps");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_of_runs, {{Operation::weight_gradient, "nchw_maps"}}, std::size(problems_of_runs));
 }
 
 // Weight gradients of kernels as large as their strides, two along the width, of whose output gradient words of two neighbours are
@@ -307,16 +286,7 @@ const char *const problems_of_pairs[] = {
     "n2ic40oc20id3ih2iw40kd2kh2kw2sd2sh2sw2", "n1ic24oc5id3ih5iw72kd4kh2kw2sd4sh2sw2", "n1ic24oc16ih3iw16kh2kw2sh2sw2dh2"};
 
 TEST_P(HalfPrecisionTensorMaps, SumsProductsOfPairsAsTheyLie) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const char *text : problems_of_pairs) {
-            if (type == ElementType::bfloat16 && text != problems_of_pairs[0]) continue;
-            PlanOptions options;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "in_pairs");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_of_pairs, {{Operation::weight_gradient, "in_pairs"}}, 1, false);
 }
 
 // Sums that are cut into shares of their steps: of taps and of channels that fill no chunk; phases of different lengths, or
