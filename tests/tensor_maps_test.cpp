@@ -37,6 +37,15 @@ class HalfPrecisionTensorMaps : public FormattedTest {
         if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
     }
 
+    /// By kernels with such names; how many there were.
+    int expect_exact_of(std::initializer_list<const char *> problems, Operation operation, const PlanOptions &options,
+                        const std::string &names) {
+        int kernels = 0;
+        for (const char *text : problems)
+            if (!HasFailure()) kernels += expect_exact(Problem::parse(text), operation, options, 0, names);
+        return kernels;
+    }
+
     /// By which kernels an operation is computed: those with such names.
     struct By {
         Operation operation;
@@ -117,15 +126,10 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesByTensorMaps) {
 TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTiles) {
     PlanOptions options;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
-    for (const char *text : {"n1ic8oc128ih181iw190kh1kw1", "n1ic8oc136ih95iw73kh2kw2sh2sw2",
-                             "n1ic8oc136ih52iw88kh3kw3sh2sw2ph1pw1"}) {
-        expect_exact(Problem::parse(text), Operation::forward, options, 0, "256x128");
-        if (HasFailure()) return;
-    }
-    for (const char *text : {"n1ic8oc8ih181iw190kh1kw1", "n1ic136oc8ih95iw91kh2kw2sh2sw2"}) {
-        expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps");
-        if (HasFailure()) return;
-    }
+    expect_exact_of({"n1ic8oc128ih181iw190kh1kw1", "n1ic8oc136ih95iw73kh2kw2sh2sw2",
+                     "n1ic8oc136ih52iw88kh3kw3sh2sw2ph1pw1"}, Operation::forward, options, "256x128");
+    expect_exact_of({"n1ic8oc8ih181iw190kh1kw1", "n1ic136oc8ih95iw91kh2kw2sh2sw2"}, Operation::input_gradient, options,
+                    "weight_maps");
 }
 
 // Runs of channels that are not filled, chunks beyond the last channel, groups, phases without taps; sums that are split; one
@@ -135,20 +139,15 @@ TEST_P(HalfPrecisionTensorMaps, ReadsWeightsByTensorMaps) {
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
     options.epilogue.bias = true;
     int kernels = 0;
-    for (const char *text : {"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1",
-                             "n5ic72oc40ih1iw1kh4kw4",
-                             "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
-                             "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"}) {
-        kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
-        if (HasFailure()) return;
-    }
+    kernels += expect_exact_of({"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1",
+                                "n5ic72oc40ih1iw1kh4kw4",
+                                "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
+                                "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"},
+                               Operation::forward, options, "weight_maps");
     // The input gradient has any number of channels, also where taps are summed over.
     options.epilogue.bias = false;
-    for (const char *text : {"n2ic77oc72ih3iw5kh3kw3sh2sw2ph1pw1", "n1ic145oc16ih4iw9kh2kw2sh2sw2",
-                             "n2ic21oc5ih4iw5kh4kw4sh2sw2ph1pw1"}) {
-        kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps_any");
-        if (HasFailure()) return;
-    }
+    kernels += expect_exact_of({"n2ic77oc72ih3iw5kh3kw3sh2sw2ph1pw1", "n1ic145oc16ih4iw9kh2kw2sh2sw2",
+                                "n2ic21oc5ih4iw5kh4kw4sh2sw2ph1pw1"}, Operation::input_gradient, options, "weight_maps_any");
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
@@ -157,15 +156,12 @@ TEST_P(HalfPrecisionTensorMaps, ReadsWeightsByTensorMaps) {
 TEST_P(HalfPrecisionTensorMaps, WeightGradientsReadTensorMaps) {
     PlanOptions options;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
-    for (const char *text : {"n3ic72oc136ih5iw7kh3kw3ph1pw1", "n2ic136oc64ih9iw11kh4kw4sh2sw2ph1pw1",
-                             "n2g2ic128oc80ih7iw5kh3kw2sh3dw2",
-                             "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2",
-                             "n2ic40oc72ih9iw11kh3kw7ph1pw3", "n2g2ic64oc96ih6iw9kh5kw5ph2", "n3ic24oc32iw300kw3pw1",
-                             "n2g8ic32oc64ih5iw6kh3kw3", "n3g6ic96oc48ih4iw5kh4kw2sh2sw2",
-                             "n2ic32oc40id3ih4iw5kd3kh3kw3sd2sh2sw1dh2pd1ph1"}) {
-        expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "maps");
-        if (HasFailure()) return;
-    }
+    expect_exact_of({"n3ic72oc136ih5iw7kh3kw3ph1pw1", "n2ic136oc64ih9iw11kh4kw4sh2sw2ph1pw1",
+                     "n2g2ic128oc80ih7iw5kh3kw2sh3dw2",
+                     "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2",
+                     "n2ic40oc72ih9iw11kh3kw7ph1pw3", "n2g2ic64oc96ih6iw9kh5kw5ph2", "n3ic24oc32iw300kw3pw1",
+                     "n2g8ic32oc64ih5iw6kh3kw3", "n3g6ic96oc48ih4iw5kh4kw2sh2sw2",
+                     "n2ic32oc40id3ih4iw5kd3kh3kw3sd2sh2sw1dh2pd1ph1"}, Operation::weight_gradient, options, "maps");
     options.input.layout = Layout::channels_first;
     expect_exact(Problem::parse("n2ic136oc68ih4iw6kh2kw2sh2sw2"), Operation::weight_gradient, options, 0, "maps");
 }
@@ -313,11 +309,8 @@ TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
     options.precision = Precision::tf32;
     for (const ElementType type : {ElementType::float32, ElementType::float16}) {
         options.input = options.weight = options.output = {type, Layout::channels_first};
-        for (const char *text : {"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1",
-                                 "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}) {
-            expect_exact(Problem::parse(text), Operation::forward, options, 0, "nchw_as_it_lies");
-            if (HasFailure()) return;
-        }
+        expect_exact_of({"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1",
+                         "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}, Operation::forward, options, "nchw_as_it_lies");
         expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
         expect_exact(Problem::parse("n1g1ic136oc4ih90iw184kh2kw2sh2sw2"), Operation::input_gradient, options, 0, "in_pairs");
     }
