@@ -21,7 +21,7 @@ struct ForwardFuncs {
     Halide::Func initial{"initial"};  ///< what sums begin with: the bias (channel, group)
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
-    Halide::Func pixels{"pixels"};  ///< the sums by output position (x, y, channel, group, batch): phases interleaved
+    Halide::Func interleaved{"interleaved"};  ///< the sums by output position (x, y, channel, group, batch)
     /// These are the sums with the activation. Compute them element by element, apart from vector stores: a vector would evaluate
     /// all activations.
     Halide::Func activated{"activated"};

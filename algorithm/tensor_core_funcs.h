@@ -41,7 +41,7 @@ struct TensorCoreFuncs {
     /// not known.
     int cells_x = 0, cells_y = 0, channels = 0;
 
-    Halide::Func pixels;   ///< (value, x, y, k4, part, group, batch): rounded input, four channels innermost
+    Halide::Func staged_input;  ///< (value, x, y, k4, part, group, batch): rounded input, four channels innermost
     Halide::Func weights;  ///< (value, row, tap_x, tap_y, phase_y, k4, part, row_block, group): as packed
     Halide::Func sum;      ///< (cell x, row, row_block, y, group, batch); y counts sets of `picture_rows` rows
     Halide::Func output;   ///< (x, y, channel, group, batch)

@@ -235,7 +235,7 @@ struct AnyTensors : DescribedGenerator {
         f.seen(f.group, f.part, f.thread, f.block, f.outer, f.summed, f.tap_x, f.tap_y, f.tap_z, f.first_tap) =
             !several ? element : clamps ? zero_unless(is_inside, element) : branch(is_there, element, nothing);
     }
-    /// Of 16 bits by a mask, of two elements at once: a choice the compiler would make behind the conversion, of each.
+    /// Elements of 16 bits are masked, two at once: a choice would be made of each, behind the conversion.
     static Halide::Expr zero_unless(const Halide::Expr &condition, const Halide::Expr &element) {
         using namespace Halide;
         if (element.type() != UInt(16)) return select(condition, element, Internal::make_zero(element.type()));

@@ -37,22 +37,24 @@ struct FlatGemmGenerator : DescribedGenerator {
     AxisInputs attributes_;
     Halide::GeneratorOutput<Halide::Buffer<>> *result_ = nullptr;
 
-    Halide::Type stored_type() const { return halide_type(storage); }
-
     /// Axis d has its attributes in the order of the signature.
     Halide::Expr attribute(int d, int i) const {
         return *attributes_[d * (attributes_.size() / rank) + i];
     }
 
-    /// That of packed weights.
-    Halide::Type packed_type(const Halide::Target &target) const {
-        return schedule_params.sizes(target).pairs ? stored_type() : Halide::Float(32);
-    }
-
-    template <class Generator>
-    void add_tile_shape(Generator &generator) {
+    /// Packed weights are float32, but where pairs of a picture's type are multiplied.
+    template <class Generator, std::size_t count>
+    void configure(Generator &generator, const Halide::Target &target, Tensor &picture, Tensor &weight,
+                   const std::array<const char *, count> &attributes, const char *result) {
+        const int dimensions = rank + 3;
+        const Halide::Type stored = halide_type(storage);
+        picture.set_type(stored), picture.set_dimensions(dimensions);
+        weight.set_type(schedule_params.sizes(target).pairs ? stored : Halide::Float(32));
+        weight.set_dimensions(dimensions);
+        attributes_ = add_axis_inputs(generator, rank, attributes);
         for (const char *name : {"segment_cells", "tile_rows", "block_panels"})
             tile_shape_.push_back(generator.template add_input<int>(name));
+        result_ = generator.template add_output<Halide::Buffer<>>(result, stored, dimensions);
     }
     flat_gemm::TileShape tile_shape() const { return {*tile_shape_[0], *tile_shape_[1], *tile_shape_[2]}; }
 
@@ -75,7 +77,9 @@ struct FlatGemmGenerator : DescribedGenerator {
         }
     }
 
-    void describe_product(KernelDescription &description) {
+    void describe_product(KernelDescription &description, Family operation, Family family, const Halide::Target &target) {
+        problem.describe(operation, target, description);
+        description.set_family(family);
         description.set("rank", rank);
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
         description.set("any_layout", funcs_.size.any_layout() ? "true" : "false");

@@ -191,7 +191,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         if (single_rows) phase_y = v.y - v.y / sy * sy;
         // For many rows Halide finds no useful bounds of this.
         if (single_rows && problem.stride_h > 0) phase_y = clamp(phase_y, 0, sy - 1);
-        funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch) =
+        funcs_.interleaved(v.x, v.y, v.channel, v.group, v.batch) =
             Schedule::sum_index == SumIndex::positions
                 ? g.sum(v.x, v.y, v.channel, v.group, v.batch)
                 : g.sum(v.x / sx, v.y / sy, v.x % sx, phase_y, v.channel, v.group, v.batch);
@@ -201,7 +201,7 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         const GatherVars &v = funcs_.v;
         funcs_.no_smooth_activation = activation == static_cast<int>(EpilogueKind::piecewise_linear);
         funcs_.no_activation = funcs_.no_smooth_activation && slope == 1.f;
-        const Halide::Expr pixel = funcs_.pixels(v.x, v.y, v.channel, v.group, v.batch);
+        const Halide::Expr pixel = funcs_.interleaved(v.x, v.y, v.channel, v.group, v.batch);
         Halide::Expr activated = activate(pixel, activation, slope);
         if constexpr (Schedule::specializes_no_activation)
             activated = branch(funcs_.no_activation, pixel, activated);

@@ -20,12 +20,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
       public ForwardInputs<Halide::Buffer<>> {
   public:
     void configure() {
-        const int dimensions = this->rank + 3;
-        input.set_type(this->stored_type()), input.set_dimensions(dimensions);
-        weight.set_type(this->packed_type(this->get_target())), weight.set_dimensions(dimensions);
-        this->attributes_ = add_axis_inputs(*this, this->rank, gather_attributes);
-        this->add_tile_shape(*this);
-        this->result_ = this->template add_output<Halide::Buffer<>>("output", this->stored_type(), dimensions);
+        FlatGemmGenerator<Schedule>::configure(*this, this->get_target(), input, weight, gather_attributes, "output");
     }
 
     void generate() {
@@ -74,9 +69,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
 
     void describe(KernelDescription &description) override {
-        this->problem.describe(Family::forward, this->target, description);
-        description.set_family(Family::flat_forward);
-        this->describe_product(description);
+        this->describe_product(description, Family::forward, Family::flat_forward, this->target);
     }
 
   private:

@@ -137,8 +137,8 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         const GatherVars &v = f_.v;
         const TensorCoreVars &t = f_.t;
         const Halide::Func padded = padded_picture(input, v, problem.in_channels, schedule_params.chunk());
-        f_.pixels = Halide::Func("pixels");
-        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
+        f_.staged_input = Halide::Func("staged_input");
+        f_.staged_input(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
             tf32_part(padded(v.x, v.y, t.k4 * 4 + t.value, v.group, v.batch), t.part, this->target);
         f_.weights = Halide::Func("weights");
         const int channels = f_.tile_channels();
@@ -165,7 +165,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
         const Expr cell_y = picture_rows > 1 ? v.y * picture_rows + (picture_rows - 1) : v.y / f_.phases_y;
         f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
-            f_.pixels(r.value, f_.x_axis.input(v.x, phase_x, r.tap_x), f_.y_axis.input(cell_y, phase_y, r.tap_y), r.k4,
+            f_.staged_input(r.value, f_.x_axis.input(v.x, phase_x, r.tap_x), f_.y_axis.input(cell_y, phase_y, r.tap_y), r.k4,
                       f_.part_of(r.product, 1), v.group, v.batch) *
             f_.weights(r.value, t.row, r.tap_x, r.tap_y, phase_y, r.k4, f_.part_of(r.product, 0), t.row_block, v.group);
     }

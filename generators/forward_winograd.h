@@ -21,12 +21,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
     Halide::GeneratorParam<int> taps_h{"taps_h", 2}, taps_w{"taps_w", 2};
 
     void configure() {
-        const int dimensions = this->rank + 3;
-        input.set_type(Halide::Float(32)), input.set_dimensions(dimensions);
-        weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
-        this->attributes_ = add_axis_inputs(*this, this->rank, gather_attributes);
-        this->add_tile_shape(*this);
-        this->result_ = this->template add_output<Halide::Buffer<>>("output", Halide::Float(32), dimensions);
+        FlatGemmGenerator<Schedule>::configure(*this, this->get_target(), input, weight, gather_attributes, "output");
     }
 
     void generate() {
@@ -61,9 +56,7 @@ class ForwardWinograd : public Halide::Generator<ForwardWinograd<Schedule>>,
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
 
     void describe(KernelDescription &description) override {
-        this->problem.describe(Family::forward, this->target, description);
-        description.set_family(Family::flat_forward);
-        this->describe_product(description);
+        this->describe_product(description, Family::forward, Family::flat_forward, this->target);
         this->schedule_params.describe(f_, description, true);
     }
 

@@ -18,12 +18,8 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
-        const int dimensions = this->rank + 3;
-        output_gradient.set_type(this->stored_type()), output_gradient.set_dimensions(dimensions);
-        weight.set_type(this->packed_type(this->get_target())), weight.set_dimensions(dimensions);
-        this->attributes_ = add_axis_inputs(*this, this->rank, strided_attributes);
-        this->add_tile_shape(*this);
-        this->result_ = this->template add_output<Halide::Buffer<>>("input_gradient", this->stored_type(), dimensions);
+        FlatGemmGenerator<Schedule>::configure(*this, this->get_target(), output_gradient, weight, strided_attributes,
+                                               "input_gradient");
     }
 
     void generate() {
@@ -63,9 +59,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
 
     void describe(KernelDescription &description) override {
-        this->problem.describe(Family::input_gradient, this->target, description);
-        description.set_family(Family::flat_input_gradient);
-        this->describe_product(description);
+        this->describe_product(description, Family::input_gradient, Family::flat_input_gradient, this->target);
     }
 };
 

@@ -9,6 +9,7 @@
 #include "compiler/passes/pair_products.h"
 #include "generators/axis_inputs.h"
 #include "generators/implicit_gemm_generator.h"
+#include "generators/operand_formats.h"
 
 namespace conv_transpose {
 
@@ -108,7 +109,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
     AxisInputs attributes_;
 
     auto product_of_words() const {
-        const OperandFormat format = this->funcs_.format.storage == Storage::f16 ? OperandFormat::float16 : OperandFormat::bfloat16;
+        const OperandFormat format = operand_format(this->funcs_.format.storage);
         return [=](const Halide::Expr &picture, const Halide::Expr &weight) { return product_of_pairs({picture, weight, format}); };
     }
 

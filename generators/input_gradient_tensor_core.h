@@ -88,8 +88,8 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         const Halide::Func padded = padded_picture(
             output_gradient, v, problem.out_channels ? problem.out_channels : problem.out_channel_multiple,
             schedule_params.chunk());
-        f_.pixels = Halide::Func("pixels");
-        f_.pixels(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
+        f_.staged_input = Halide::Func("staged_input");
+        f_.staged_input(t.value, v.x, v.y, t.k4, t.part, v.group, v.batch) =
             tf32_part(padded(v.x * problem.stride_w + phase_x_of(phase), v.y * problem.stride_h + phase_y_of(phase),
                              t.k4 * 4 + t.value, v.group, v.batch), t.part % parts, this->target);
         f_.weights = Halide::Func("weights");
@@ -121,7 +121,7 @@ class InputGradientTensorCore : public Halide::Generator<InputGradientTensorCore
         f_.sum = Halide::Func("sum");
         f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) = 0.f;
         f_.sum(v.x, t.row, t.row_block, v.y, v.group, v.batch) +=
-            f_.pixels(r.value, v.x + r.tap_x, v.y + r.tap_y, r.k4, plane(1), v.group, v.batch) *
+            f_.staged_input(r.value, v.x + r.tap_x, v.y + r.tap_y, r.k4, plane(1), v.group, v.batch) *
             f_.weights(r.value, t.row, r.tap_x, r.tap_y, 0, r.k4, plane(0), t.row_block, v.group);
     }
 

@@ -20,12 +20,8 @@ class InputGradientWinograd : public Halide::Generator<InputGradientWinograd<Sch
     Halide::GeneratorInput<Halide::Buffer<>> output_gradient{"output_gradient"}, weight{"weight"};
 
     void configure() {
-        const int dimensions = this->rank + 3;
-        output_gradient.set_type(Halide::Float(32)), output_gradient.set_dimensions(dimensions);
-        weight.set_type(Halide::Float(32)), weight.set_dimensions(dimensions);
-        this->attributes_ = add_axis_inputs(*this, this->rank, strided_attributes);
-        this->add_tile_shape(*this);
-        this->result_ = this->template add_output<Halide::Buffer<>>("input_gradient", Halide::Float(32), dimensions);
+        FlatGemmGenerator<Schedule>::configure(*this, this->get_target(), output_gradient, weight, strided_attributes,
+                                               "input_gradient");
     }
 
     void generate() {
@@ -59,9 +55,7 @@ class InputGradientWinograd : public Halide::Generator<InputGradientWinograd<Sch
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
 
     void describe(KernelDescription &description) override {
-        this->problem.describe(Family::input_gradient, this->target, description);
-        description.set_family(Family::flat_input_gradient);
-        this->describe_product(description);
+        this->describe_product(description, Family::input_gradient, Family::flat_input_gradient, this->target);
         this->schedule_params.describe(f_, description, false);
     }
 

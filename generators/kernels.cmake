@@ -121,7 +121,7 @@ macro(conv_transpose_depthwise_products operation)
         conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT any ${of_groups} ${maybe} AVX2 places=12)
     endforeach()
 endmacro()
-# Of those the first (schedules/cpu_channel_rows.h), in a loop over `format`.
+# The first of the kernels for groups (schedules/cpu_channel_rows.h), in a loop over `format`.
 macro(conv_transpose_channel_rows operation)
     conv_transpose_small_set_has(f32)
     conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ndhwc GENERATOR ${operation}_cpu_channel_rows

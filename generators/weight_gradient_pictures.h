@@ -29,6 +29,7 @@
 #include "compiler/passes/pair_products.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
+#include "generators/operand_formats.h"
 #include "generators/weight_gradient_product_generator.h"
 
 namespace conv_transpose {
@@ -89,7 +90,7 @@ class WeightGradientPictures : public Halide::Generator<WeightGradientPictures<S
     using Product::existing, Product::f_;
 
     auto product_of_halves() const {
-        const OperandFormat format = storage == Storage::f16 ? OperandFormat::float16 : OperandFormat::bfloat16;
+        const OperandFormat format = operand_format(storage);
         const Halide::Expr half = f_.m / f_.tile.out_channels;
         return [=](const Halide::Expr &word, const Halide::Expr &value) { return product_of_half({word, value, half, format}); };
     }

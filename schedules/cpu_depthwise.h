@@ -70,7 +70,7 @@ struct CpuDepthwise : CpuSchedule {
         f.padded_input.compute_at(f.output, work).vectorize(f.padded_input.args()[0], width);
 
         // Constant extents, or the sums would not be kept in registers.
-        f.pixels.compute_at(f.output, x_tile)
+        f.interleaved.compute_at(f.output, x_tile)
             .align_bounds(v.x, sx).bound_extent(v.x, tile * sx).bound_extent(v.y, 1).bound_extent(v.channel, 1)
             .split(v.x, v.cell_x, v.phase_x, sx).reorder(v.phase_x, v.cell_x)
             .vectorize(v.cell_x, width).unroll(v.cell_x).unroll(v.phase_x);

@@ -107,7 +107,7 @@ struct CpuTiles : CpuSchedule {
         // Constant extents everywhere, or the sums would not be kept in registers. Whole tiles are computed, so what they see must
         // be set: denormal numbers in memory that is not took 70 times as long (Xeon, k3 s2, 64 to 32 channels of 7x7,
         // 2026-11-23).
-        f.pixels.compute_at(f.output, x_tile)
+        f.interleaved.compute_at(f.output, x_tile)
             .align_bounds(v.x, tile_width * sx).bound_extent(v.x, tile_width * sx)
             .align_bounds(v.y, tile_rows * sy).bound_extent(v.y, tile_rows * sy).bound_extent(v.channel, channels)
             .split(v.x, v.cell_x, v.phase_x, sx).split(v.y, v.cell_y, v.phase_y, sy)
@@ -122,7 +122,7 @@ struct CpuTiles : CpuSchedule {
         else
             update.reorder(v.cell_x, v.cell_y, v.channel, f.taps.x, f.taps.y, f.taps.z, v.phase_x, v.phase_y);
         if (unroll_taps) update.unroll(f.taps.x).unroll(f.taps.y);
-        for (Stage stage : {Stage(f.pixels), Stage(f.sum), update})
+        for (Stage stage : {Stage(f.interleaved), Stage(f.sum), update})
             stage.vectorize(v.cell_x, width).unroll(v.cell_x).unroll(v.cell_y).unroll(v.phase_x).unroll(v.phase_y)
                 .unroll(v.channel);
     }

@@ -30,8 +30,9 @@
 // and 40 % of the memory's bandwidth (packed 0.452; PyTorch 0.803 and 1.254); what limits them is that both warpgroups add and
 // store at once.
 //
-// In clusters, of few blocks (2026-11-27): the input gradient of k2 s2, 512 to 512 channels, 37x37, in channels_last of float16 takes
-// 0.0104 ms, 276 TFLOP/s, 28 % of the peak (0.0129 without); products are short there beside the launch and what a cluster waits for.
+// In clusters, of few blocks (2026-11-27): the input gradient of k2 s2, 512 to 512 channels, 37x37, in channels_last of float16
+// takes 0.0104 ms, 276 TFLOP/s, 28 % of the peak (0.0129 without); products are short there beside the launch and what a cluster
+// waits for.
 //
 // Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
 // start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of

@@ -251,7 +251,7 @@ struct CudaTensorCore : TensorCoreSchedule {
         using namespace Halide;
         const GatherVars &v = f.v;
         const TensorCoreVars &t = f.t;
-        f.pixels.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
+        f.staged_input.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
             .bound(t.value, 0, 4).bound(t.part, 0, f.planes)
             .bound_extent(v.x, staged_columns(f)).bound_extent(v.y, staged_rows(f))
             .bound_extent(t.k4, chunk() / 4).bound_extent(v.group, 1).bound_extent(v.batch, 1)
@@ -259,20 +259,20 @@ struct CudaTensorCore : TensorCoreSchedule {
         // Lanes lie along a wide tile's row; a narrow one's rows are counted through.
         std::vector<VarOrRVar> staging_order{t.value, t.part, rest, lane, warp, warpgroup};
         if (tile_rows == 1) {
-            f.pixels.split(v.x, v.x, lane, 32, guard).unroll(v.x).fuse(v.y, t.k4, rest);
+            f.staged_input.split(v.x, v.x, lane, 32, guard).unroll(v.x).fuse(v.y, t.k4, rest);
             staging_order.insert(staging_order.begin() + 2, v.x);
         } else {
-            f.pixels.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest);
+            f.staged_input.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest);
         }
         // Warps share out the phases, too, neighbouring warps those of a wide row; the parts of a value are
         // made by the thread that loads it.
         if (f.planes > f.parts) {
             Var phase{"phase"};
-            f.pixels.split(t.part, phase, t.part, f.parts);
-            tile_rows == 1 ? f.pixels.fuse(phase, rest, rest) : f.pixels.fuse(rest, phase, rest);
+            f.staged_input.split(t.part, phase, t.part, f.parts);
+            tile_rows == 1 ? f.staged_input.fuse(phase, rest, rest) : f.staged_input.fuse(rest, phase, rest);
         }
-        if (tile_rows > 1) f.pixels.split(rest, rest, lane, 32, guard);
-        f.pixels.split(rest, rest, warp, 4 * staging_warpgroups(), guard).split(warp, warpgroup, warp, 4)
+        if (tile_rows > 1) f.staged_input.split(rest, rest, lane, 32, guard);
+        f.staged_input.split(rest, rest, warp, 4 * staging_warpgroups(), guard).split(warp, warpgroup, warp, 4)
             .reorder(staging_order).unroll(rest).unroll(t.part)
             .gpu_threads(lane, warp, warpgroup);
     }

@@ -48,7 +48,7 @@
 // x 64 in three 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it
 // takes 0.0108).
 //
-// Of few positions stores take longer than products, and of few blocks what a block waits for its chunks (H200,
+// With few positions stores take longer than products, and with few blocks the wait for chunks does (H200,
 // 2026-11-23, us; before, PyTorch). Blocks that go through many tiles store one while the next one's operands come: k4
 // s4, 1280 to 1280, N4 4x4, 52 MB of weights, 18.6 (27.7, 22.8), k9 s2, 640 to 640, 14x14 41.0 (51.3, 48.9), k5 s2,
 // 1024 to 256, 8x10x8 68.3 (81.0, 68.5), k10 s5, 1280 to 320, N4 8x8 57.8 (76.4, 55.9); long sums take a fifth longer
@@ -97,7 +97,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     /// The sum has one part, and the kernel stores the weights themselves, output channels innermost: these are columns of
     /// the tile then, and neighbours in memory.
     GeneratorParam<bool> writes_result{"writes_result", false};
-    /// Of them 16 bytes at once: output channels of a group are whole eights.
+    /// It stores 16 bytes of them at once: output channels of a group are whole eights.
     GeneratorParam<bool> row_stores{"row_stores", false};
     /// Not 0: so many blocks go through all tiles, neighbours or rounds of them (SoftwarePipelineOptions).
     GeneratorParam<int> resident_blocks{"resident_blocks", 0};
@@ -128,7 +128,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         if (adds_in_clusters()) description.set("adds_in_clusters", "true");
     }
 
-    /// Of packed pictures.
+    /// For packed pictures alone.
     void search_space(SearchSpace &space, const WeightGradientProductFuncs &f) const {
         using machines::Multiprocessor;
         constexpr int round = machines::H200::multiprocessors;
@@ -265,7 +265,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     }
 
     // Packed, a warp has a step, its lanes the rows: they copy what lies side by side, and find the place of a position once.
-    // Of pictures as they lie lanes are neighbouring positions, and warps take turns with channels of a kernel position.
+    // Pictures are staged as they lie: lanes are neighbouring positions, and warps take turns with channels of a kernel position.
     void stage_by_warps(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var round{"round"}, turn{"turn"};
         Halide::Func staged = operand.staged;

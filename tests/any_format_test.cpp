@@ -38,7 +38,7 @@ class AnyFormat : public FormattedTest {
         return wanted;
     }
 
-    // Of every problem there is a kernel.
+    // Every problem has a kernel.
     void expect_one(const Problem &p, const PlanOptions &wanted) {
         EXPECT_GE(expect_exact(p, wanted.operation, wanted), 1) << description(p, wanted);
     }

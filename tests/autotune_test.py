@@ -353,8 +353,8 @@ class Errors(Folder):
         pack.mkdir()
         self.assertIn("is no pack of candidates", self.fails("measure", pack, "--toolchain", TOOLCHAIN))
         (pack / "candidates.so").write_text("garbage")
-        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, candidates.Task(PROBLEM), ["forward_f32_cpu_gather_any_any_large"],
-                                 pack_folder=str(pack))
+        row, = measuring.measure(candidates.Toolchain(TOOLCHAIN).benchmark, candidates.Task(PROBLEM),
+                                 ["forward_f32_cpu_gather_any_any_large"], pack_folder=str(pack))
         self.assertIn("candidates.so' cannot be used", row["error"])
 
     def benchmark(self, script):

@@ -28,13 +28,13 @@ std::string neighbours(float scale, bool pass) {
 
 TEST(AsyncCopies, MovesSingleFloatsPastTheRegisters) {
     const std::string ptx = neighbours(1.f, true);
-    EXPECT_GT(count(ptx, "call.uni (retval0), conv_tc_copy__bytes4, "), 0);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait_"), 1);
+    EXPECT_GT(calls(ptx, "copy__bytes4, "), 0);
+    EXPECT_EQ(calls(ptx, "copy_wait_"), 1);
     EXPECT_EQ(count(ptx, "st.shared"), 0);
     EXPECT_GT(count(neighbours(1.f, false), "st.shared"), 0);
     // Only copies of 16 bytes may pass by the first-level cache.
     const std::string expanded = expand_tensor_core_calls(ptx, Architecture("sm_80"));
-    EXPECT_EQ(count(expanded, "cp.async.ca.shared.global"), count(ptx, "call.uni (retval0), conv_tc_copy__bytes4, "));
+    EXPECT_EQ(count(expanded, "cp.async.ca.shared.global"), calls(ptx, "copy__bytes4, "));
     EXPECT_EQ(count(expanded, "cp.async.cg"), 0);
 }
 
@@ -82,7 +82,7 @@ TEST(AsyncCopies, LeavesWhatComesFromSharedMemory) {
     p.add_custom_lowering_pass(new AsyncCopyPass);
     const std::string ptx = device_ptx(
         p.compile_to_module({picture}, "moved", Target("x86-64-linux-cuda-cuda_capability_80-no_runtime")));
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait_"), 1);
+    EXPECT_EQ(calls(ptx, "copy_wait_"), 1);
     EXPECT_GT(count(ptx, "st.shared"), 0);
 }
 

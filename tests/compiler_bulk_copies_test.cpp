@@ -14,20 +14,6 @@ MatrixProduct product_by_bulk_copies() {
     return product;
 }
 
-int calls(const std::string &ptx, const std::string &name) { return count(ptx, "call.uni (retval0), conv_tc_" + name); }
-
-void expect(const MatrixProduct &product, const char *words) {
-    std::string reason = "not refused";
-    try {
-        product.lower();
-    } catch (const SoftwarePipelineRefusal &error) {
-        reason = error.what();
-    } catch (const TensorCoreRefusal &error) {
-        reason = error.what();
-    }
-    EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
-}
-
 TEST(BulkCopies, RowsSideBySideAreOneCopy) {
     const std::string ptx = product_by_bulk_copies().ptx();
     // One before the loop, in the loop, and in its last turns. 64 rows of a are one copy for each of two k4, rows of b
@@ -71,7 +57,7 @@ TEST(BulkCopies, AProducerBeginsFurtherTiles) {
     EXPECT_EQ(calls(ptx, "turn__at20512_half1_m64_n32_pitch40_r1_rep0_row0_rows8_tile0_tiles1, "), 1);
     EXPECT_EQ(calls(ptx, "row_store__format0, "), 2 * 2);
     product.options.producer = false, product.staging_warpgroups = 0;
-    expect(product, "resident_blocks is 132 without a producer");
+    expect_refusal(product, "resident_blocks is 132 without a producer");
 }
 
 TEST(BulkCopies, HaveInstructionsOnHopperAndLoopsElsewhere) {
@@ -115,12 +101,12 @@ TEST(BulkCopies, RowsOfATileAreStoredAtOnce) {
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
     EXPECT_EQ(count(hopper, "@inside st.global.v4.b32 ["), 4);
     product.alternating = 2, product.rows = 128;
-    expect(product, "row stores are of tiles of 64 or 128 rows");
+    expect_refusal(product, "row stores are of tiles of 64 or 128 rows");
     product = product_by_boxes();
     product.row_stores = true, product.columns = 96;  // 24 times 16 bytes: 8 lanes a row, three times
     EXPECT_EQ(calls(product.ptx(), "row_store__format0, "), 12);
     product.columns = 24;
-    expect(product, "a multiple of 64 bytes");
+    expect_refusal(product, "a multiple of 64 bytes");
 }
 
 TEST(BulkCopies, RunsOfATileAreStoredAtOnce) {
@@ -138,31 +124,31 @@ TEST(BulkCopies, RunsOfATileAreStoredAtOnce) {
     product.columns = 32;
     EXPECT_EQ(calls(product.ptx(), "store_run__values2, "), 0);  // of which lanes would have none
     product.columns = 16;
-    expect(product, "a multiple of 32");
+    expect_refusal(product, "a multiple of 32");
 }
 
 TEST(BulkCopies, RefusesWhatIsNoBox) {
     MatrixProduct product = product_by_boxes();
     product.rows_of_boxes = false;  // as rows of 16 bytes
-    expect(product, "without gaps");
+    expect_refusal(product, "without gaps");
     product = product_by_boxes();
     product.staging_threads = 0;
-    expect(product, "staged in bulk");
+    expect_refusal(product, "staged in bulk");
     product = product_by_boxes();
     product.k_at_once = 24, product.terms = 48;
-    expect(product, "an operand has strides 24 along mma_m");
+    expect_refusal(product, "an operand has strides 24 along mma_m");
 }
 
 TEST(BulkCopies, RefusesWhatIsNoCopyOfWholeRows) {
     MatrixProduct product = product_by_bulk_copies();
     product.staging_threads = 2;
-    expect(product, "must be started by one thread");
+    expect_refusal(product, "must be started by one thread");
     product = product_by_bulk_copies();
     product.columns_of_b = false;  // transposed on the way
-    expect(product, "neighbours to neighbours");
+    expect_refusal(product, "neighbours to neighbours");
     product = product_by_bulk_copies();
     product.zero_outside = true;
-    expect(product, "without conditions");
+    expect_refusal(product, "without conditions");
 }
 
 }  // namespace

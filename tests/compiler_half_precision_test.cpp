@@ -18,11 +18,9 @@ TEST(HalfPrecision, OperandsAreRowsOfEight) {
     MatrixProduct product = half_product();
     const std::string ptx = product.ptx();
     // Rows are 16 bytes, as of float32, but twice as many k.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_multiply__ak1024_bk512_br0_bs128_format1_k16_m64_n32_r1_row0_tile0, "), 3);
+    EXPECT_EQ(calls(ptx, "multiply__ak1024_bk512_br0_bs128_format1_k16_m64_n32_r1_row0_tile0, "), 3);
     product = half_product(Halide::BFloat(16));
-    EXPECT_EQ(count(product.ptx(),
-                    "call.uni (retval0), conv_tc_multiply__ak1024_bk512_br0_bs128_format2_k16_m64_n32_r1_row0_tile0, "),
-              3);
+    EXPECT_EQ(calls(product.ptx(), "multiply__ak1024_bk512_br0_bs128_format2_k16_m64_n32_r1_row0_tile0, "), 3);
 }
 
 TEST(HalfPrecision, HasInstructionsOfItsOwn) {
@@ -36,12 +34,12 @@ TEST(HalfPrecision, HasInstructionsOfItsOwn) {
 }
 
 TEST(HalfPrecision, AlignedRowsAreCopiedAndOthersGoThroughRegisters) {
-    EXPECT_EQ(count(half_product().ptx(), "call.uni (retval0), conv_tc_copy__bytes16, "), 3);
+    EXPECT_EQ(calls(half_product().ptx(), "copy__bytes16, "), 3);
     MatrixProduct product = half_product();
     product.columns_of_b = product.zero_outside = true;
     product.columns = 64;  // a row a thread
     const std::string ptx = product.ptx();
-    EXPECT_GT(count(ptx, "call.uni (retval0), conv_tc_copy__bytes16, "), 3);
+    EXPECT_GT(calls(ptx, "copy__bytes16, "), 3);
     EXPECT_EQ(count(ptx, "st.shared"), 0);
     product.columns_of_b = false;
     EXPECT_GT(count(product.ptx(), "st.shared"), 0);
@@ -51,14 +49,14 @@ TEST(HalfPrecision, AProducerStages) {
     MatrixProduct product = half_product();
     product.columns = 64, product.warpgroups = 2, product.staging_warpgroups = 1;
     product.options.producer = true, product.options.producer_registers = 40;
-    EXPECT_EQ(count(product.ptx(), "call.uni (retval0), conv_tc_multiply"), 2);
+    EXPECT_EQ(calls(product.ptx(), "multiply"), 2);
 }
 
 TEST(HalfPrecision, PairsAreRoundedAndStoredTogether) {
     for (const auto &[type, name] : {std::pair(Halide::Float(16), "f16"), std::pair(Halide::BFloat(16), "bf16")}) {
         const std::string ptx = half_product(type).ptx(), expanded = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
-        const int pairs = count(ptx, "call.uni (retval0), conv_tc_store_pair__format"),
-                  singles = count(ptx, "call.uni (retval0), conv_tc_store_single__format");
+        const int pairs = calls(ptx, "store_pair__format"),
+                  singles = calls(ptx, "store_single__format");
         EXPECT_GT(pairs, 0);
         EXPECT_EQ(count(expanded, std::string("cvt.rn.") + name + "x2.f32 "), pairs + singles);
         EXPECT_EQ(count(expanded, "@aligned st.global.b32 "), pairs);
@@ -130,39 +128,20 @@ TEST(HalfPrecision, OperandsMayLieTransposed) {
 
 // Fragments of operands of 32 bits are read from whole lines, whose swizzle keeps banks apart.
 TEST(HalfPrecision, OperandsOfFloat32LieTransposedInLinesAlone) {
-    try {
-        transposed_product(Halide::Float(32));
-        FAIL() << "not refused";
-    } catch (const TensorCoreRefusal &error) {
-        EXPECT_NE(std::string(error.what()).find("mma_m has extent 4 where it runs along a row; the rule is 128 bytes"),
-                  std::string::npos)
-            << error.what();
-    }
-}
-
-std::string refusal(const MatrixProduct &product) {
-    try {
-        product.lower();
-    } catch (const TensorCoreRefusal &error) {
-        return error.what();
-    }
-    return "not refused";
+    expect_words(refusal([] { transposed_product(Halide::Float(32)); }),
+                 {"mma_m has extent 4 where it runs along a row; the rule is 128 bytes"});
 }
 
 TEST(HalfPrecision, RefusesWhatDoesNotFit) {
-    const auto expect = [](const MatrixProduct &product, const char *words) {
-        const std::string reason = refusal(product);
-        EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
-    };
     MatrixProduct product = half_product();
     product.k_at_once = 8;
-    expect(product, "mma_k has extent 8 and mma_k_outer 1; the rule is 8, and an even number");
+    expect_refusal(product, "mma_k has extent 8 and mma_k_outer 1; the rule is 8, and an even number");
     product = half_product();
     product.type_of_b = Halide::BFloat(16);
-    expect(product, "are of two formats");
+    expect_refusal(product, "are of two formats");
     product = half_product(Halide::Float(16));
     product.type_of_b = Halide::Int(16);
-    expect(product, "the rule is float32, float16 or bfloat16");
+    expect_refusal(product, "the rule is float32, float16 or bfloat16");
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ TEST(SoftwarePipeline, CopiesAlignedRowsAndLoadsTheRestAhead) {
     const std::string ptx = MatrixProduct().ptx();
     // a is copied in rows of 16 aligned bytes: one before the loop, and one in the loop and in each of its last two
     // turns that still have a chunk ahead of them; 64 rows x 2 are one row a thread.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy__bytes16, "), 3);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_commit_"), 3);
+    EXPECT_EQ(calls(ptx, "copy__bytes16, "), 3);
+    EXPECT_EQ(calls(ptx, "copy_commit_"), 3);
     // b is transposed on the way, through registers.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_multiply"), 3);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait_"), 3);
+    EXPECT_EQ(calls(ptx, "multiply"), 3);
+    EXPECT_EQ(calls(ptx, "copy_wait_"), 3);
 }
 
 TEST(SoftwarePipeline, KeepsASerialLoopWithoutTheName) {
@@ -24,7 +24,7 @@ TEST(SoftwarePipeline, KeepsASerialLoopWithoutTheName) {
     product.pipelined = false;
     const std::string ptx = product.ptx();
     EXPECT_EQ(count(ptx, "conv_tc_copy"), 0);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_multiply"), 1);
+    EXPECT_EQ(calls(ptx, "multiply"), 1);
 }
 
 TEST(SoftwarePipeline, MoreStagesLetProductsRunOn) {
@@ -39,17 +39,17 @@ TEST(SoftwarePipeline, CopiesToAllFreeBuffers) {
     const std::string ptx = product.ptx();
     // One buffer is multiplied, the products of another may still run: three chunks are on their way. The loop and the
     // last three chunks wait until 2, 2, 1, 0 further ones are.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_commit_"), 3 + 1);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait__pending2"), 2);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait__pending1"), 1);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy_wait__pending0"), 1);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_wait__pending1"), 4);
+    EXPECT_EQ(calls(ptx, "copy_commit_"), 3 + 1);
+    EXPECT_EQ(calls(ptx, "copy_wait__pending2"), 2);
+    EXPECT_EQ(calls(ptx, "copy_wait__pending1"), 1);
+    EXPECT_EQ(calls(ptx, "copy_wait__pending0"), 1);
+    EXPECT_EQ(calls(ptx, "wait__pending1"), 4);
 }
 
 TEST(SoftwarePipeline, BoundariesStayConditions) {
     MatrixProduct product;
     product.zero_outside = true;
-    EXPECT_EQ(count(product.ptx(), "call.uni (retval0), conv_tc_multiply"), 3);
+    EXPECT_EQ(calls(product.ptx(), "multiply"), 3);
 }
 
 /// Sums over chunks of rows, which are staged in shared memory; they meet a table there, before the loop or behind it.
@@ -110,55 +110,37 @@ MatrixProduct with_producer() {
 
 TEST(SoftwarePipeline, AProducerStagesForTwoConsumers) {
     const std::string ptx = with_producer().ptx();
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_launch__blocks1_consumers256_x32_y4_z3, "), 1);
+    EXPECT_EQ(calls(ptx, "launch__blocks1_consumers256_x32_y4_z3, "), 1);
     // 128 rows x 2 of a are two a thread.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_copy__bytes16, "), 2);
+    EXPECT_EQ(calls(ptx, "copy__bytes16, "), 2);
     // A chunk is handed over to each consumer.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_arrive__threads256, "), 2);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_sync__threads384, "), 1);
+    EXPECT_EQ(calls(ptx, "barrier_arrive__threads256, "), 2);
+    EXPECT_EQ(calls(ptx, "barrier_sync__threads384, "), 1);
     // The first chunk is multiplied before the loop over the others: no stage is given back there.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_multiply"), 2);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_sync__threads256, "), 2);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_barrier_arrive__threads384, "), 1);
+    EXPECT_EQ(calls(ptx, "multiply"), 2);
+    EXPECT_EQ(calls(ptx, "barrier_sync__threads256, "), 2);
+    EXPECT_EQ(calls(ptx, "barrier_arrive__threads384, "), 1);
     // A thread has 168 registers at launch: a producer's keeps 40 of them, so that the consumers' get 232.
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_fewer_registers__count40, "), 1);
-    EXPECT_EQ(count(ptx, "call.uni (retval0), conv_tc_more_registers__count232, "), 1);
-}
-
-std::string refusal(const MatrixProduct &product) {
-    try {
-        product.lower();
-    } catch (const SoftwarePipelineRefusal &error) {
-        return error.what();
-    }
-    return "not refused";
+    EXPECT_EQ(calls(ptx, "fewer_registers__count40, "), 1);
+    EXPECT_EQ(calls(ptx, "more_registers__count232, "), 1);
 }
 
 TEST(SoftwarePipeline, RefusesAProducerThatCannotBe) {
-    const auto expect = [](const MatrixProduct &product, const char *words) {
-        const std::string reason = refusal(product);
-        EXPECT_NE(reason.find(words), std::string::npos) << "'" << words << "' in: " << reason;
-    };
     MatrixProduct product = with_producer();
     product.staging_warpgroups = 2;
-    expect(product, "one warpgroup, but those with z = 1 stage, too");
+    expect_refusal(product, "one warpgroup, but those with z = 1 stage, too");
     product = with_producer();
     product.stages = 8;
-    expect(product, "stages is 8; with a producer and 2 consumers the rule is at most 5");
+    expect_refusal(product, "stages is 8; with a producer and 2 consumers the rule is at most 5");
     product = with_producer();
     for (const int registers : {16, 36, 176}) {
         product.options.producer_registers = registers;
-        expect(product, "the rule is a multiple of 8 from 24 to the 168 at launch");
+        expect_refusal(product, "the rule is a multiple of 8 from 24 to the 168 at launch");
     }
 }
 
 TEST(SoftwarePipeline, RefusesFewerThanTwoStages) {
-    try {
-        SoftwarePipelinePass pass({.stages = 1});
-        FAIL() << "one stage was accepted";
-    } catch (const SoftwarePipelineRefusal &error) {
-        EXPECT_NE(std::string(error.what()).find("stages is 1; the rule is at least 2"), std::string::npos);
-    }
+    expect_words(refusal([] { SoftwarePipelinePass({.stages = 1}); }), {"stages is 1; the rule is at least 2"});
 }
 
 }  // namespace

@@ -10,19 +10,6 @@
 namespace conv_transpose::testing {
 namespace {
 
-std::string refusal(const MatrixProduct &product) {
-    try {
-        product.lower();
-    } catch (const TensorCoreRefusal &error) {
-        return error.what();
-    }
-    return "not refused";
-}
-
-void expect_words(const std::string &text, std::initializer_list<const char *> words) {
-    for (const char *word : words) EXPECT_NE(text.find(word), std::string::npos) << "'" << word << "' in: " << text;
-}
-
 TEST(TensorCorePass, ReplacesEveryNestOfAMatrixProduct) {
     MatrixProduct product;
     product.pipelined = false;
@@ -65,7 +52,7 @@ TEST(TensorCorePass, AddsTheTilesOfAClusterBeforeItStores) {
     const std::string ptx = product.ptx();
     expect_words(ptx, {"conv_tc_cluster_sum__n32_pitch40_rows16", "conv_tc_row_store"});
     for (const char *call : {"cluster_arrive_", "cluster_wait_"})
-        EXPECT_EQ(count(ptx, std::string("call.uni (retval0), conv_tc_") + call), 2) << call;
+        EXPECT_EQ(calls(ptx, call), 2) << call;
     product.row_stores = false;
     expect_words(refusal(product), {"blocks of a cluster add tiles that are stored by rows or in runs, one tile each"});
     product.run_stores = true;

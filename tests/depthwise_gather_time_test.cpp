@@ -45,7 +45,7 @@ TEST_F(DepthwiseGatherTime, PrefersWindowsThatTapsFill) {
     EXPECT_LT(estimate_of(gradient + "_eights_w2", k3s2), estimate_of(gradient + "_eights", k3s2));
 }
 
-// Of windows with one tap two are zeros: 100 and 148; without any 48 and 53.
+// Windows with two zeros for each tap take 100 and 148, those without zeros 48 and 53.
 TEST_F(DepthwiseGatherTime, PrefersTestsToZerosWhereMostAreNone) {
     EXPECT_LT(estimate_of(columns, k8s8), estimate_of(zeros, k8s8));
     EXPECT_LT(estimate_of(zeros, k3), estimate_of(columns, k3));

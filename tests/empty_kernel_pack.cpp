@@ -1,7 +1,7 @@
 // A kernel pack without kernels, for kernel_pack_test.cpp: compiled once as a pack of this build, and once as one whose
 // signatures are others.
 #include "choice/kernel_pack.h"
-#include "plan/run_context.h"
+#include "device/run_context.h"
 
 namespace {
 using namespace conv_transpose;

@@ -71,62 +71,51 @@ inline void *host(uint64_t address) { return reinterpret_cast<void *>(address); 
 
 /// The simulated device has these; whatever is not here succeeds without doing anything.
 inline const std::map<std::string_view, void *> &simulated() {
-    // The types are checked where a member of CudaDriver takes the function.
-    static const CudaDriver d = [] {
-        CudaDriver d{};
-        d.cuDeviceGetCount = [](int *count) { return *count = 1, 0; };
-        d.cuDeviceGetAttribute = [](int *value, int attribute, CUdevice) {
+    static const std::map<std::string_view, void *> functions = [] {
+        std::map<std::string_view, void *> all;
+        // A function has the type of the member of CudaDriver that will call it.
+        using D = CudaDriver;
+        const auto add = [&]<class Function>(const char *name, Function D::*, std::type_identity_t<Function> function) {
+            all.emplace(name, reinterpret_cast<void *>(function));
+        };
+        add("cuDeviceGetCount", &D::cuDeviceGetCount, [](int *count) { return *count = 1, 0; });
+        add("cuDeviceGetAttribute", &D::cuDeviceGetAttribute, [](int *value, int attribute, CUdevice) {
             *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR     ? 9
                      : attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 227 * 1024
                                                                                      : 0;
             return 0;
-        };
-        d.cuDevicePrimaryCtxRetain = [](CUcontext *context, CUdevice) { return *context = &token, 0; };
-        d.cuCtxGetCurrent = [](CUcontext *context) { return *context = &token, 0; };
-        d.cuCtxGetDevice = [](CUdevice *device) { return *device = 0, 0; };
-        d.cuLibraryLoadData = [](CUlibrary *library, const void *, void *, void **, unsigned, void *, void **,
-                                 unsigned) { return *library = &token, 0; };
-        d.cuLibraryGetKernel = [](CUkernel *kernel, CUlibrary, const char *) { return *kernel = &token, 0; };
-        d.cuMemAlloc = [](uint64_t *address, size_t bytes) {
+        });
+        add("cuDevicePrimaryCtxRetain", &D::cuDevicePrimaryCtxRetain,
+            [](CUcontext *context, CUdevice) { return *context = &token, 0; });
+        add("cuCtxGetCurrent", &D::cuCtxGetCurrent, [](CUcontext *context) { return *context = &token, 0; });
+        add("cuCtxGetDevice", &D::cuCtxGetDevice, [](CUdevice *device) { return *device = 0, 0; });
+        add("cuLibraryLoadData", &D::cuLibraryLoadData,
+            [](CUlibrary *library, const void *, void *, void **, unsigned, void *, void **, unsigned) {
+                return *library = &token, 0;
+            });
+        add("cuLibraryGetKernel", &D::cuLibraryGetKernel,
+            [](CUkernel *kernel, CUlibrary, const char *) { return *kernel = &token, 0; });
+        add("cuMemAlloc_v2", &D::cuMemAlloc, [](uint64_t *address, size_t bytes) {
             return *address = reinterpret_cast<uint64_t>(std::calloc(bytes, 1)), *address ? 0 : 2;
-        };
-        d.cuMemFree = [](uint64_t address) { return std::free(host(address)), 0; };
-        d.cuMemHostAlloc = [](void **data, size_t bytes, unsigned) {
+        });
+        add("cuMemFree_v2", &D::cuMemFree, [](uint64_t address) { return std::free(host(address)), 0; });
+        add("cuMemHostAlloc", &D::cuMemHostAlloc, [](void **data, size_t bytes, unsigned) {
             return *data = std::calloc(bytes, 1), *data ? 0 : 2;
-        };
-        d.cuMemFreeHost = [](void *data) { return std::free(data), 0; };
-        d.cuMemcpyHtoD = [](uint64_t to, const void *from, size_t bytes) {
+        });
+        add("cuMemFreeHost", &D::cuMemFreeHost, [](void *data) { return std::free(data), 0; });
+        add("cuMemcpyHtoD_v2", &D::cuMemcpyHtoD, [](uint64_t to, const void *from, size_t bytes) {
             return std::memcpy(host(to), from, bytes), 0;
-        };
-        d.cuMemcpyHtoDAsync = [](uint64_t to, const void *from, size_t bytes, CUstream) {
+        });
+        add("cuMemcpyHtoDAsync_v2", &D::cuMemcpyHtoDAsync, [](uint64_t to, const void *from, size_t bytes, CUstream) {
             return std::memcpy(host(to), from, bytes), 0;
-        };
-        d.cuMemcpyDtoH = [](void *to, uint64_t from, size_t bytes) { return std::memcpy(to, host(from), bytes), 0; };
-        d.cuMemcpy2D = [](const CudaCopy2D *) { return 0; };
-        d.cuMemGetInfo = [](size_t *free, size_t *total) { return *free = *total = size_t{1} << 30, 0; };
-        d.cuGetErrorString = [](CUresult, const char **text) { return *text = "simulated", 0; };
-        return d;
+        });
+        add("cuMemcpyDtoH_v2", &D::cuMemcpyDtoH,
+            [](void *to, uint64_t from, size_t bytes) { return std::memcpy(to, host(from), bytes), 0; });
+        add("cuMemcpy2D_v2", &D::cuMemcpy2D, [](const CudaCopy2D *) { return 0; });
+        add("cuMemGetInfo_v2", &D::cuMemGetInfo, [](size_t *free, size_t *total) { return *free = *total = size_t{1} << 30, 0; });
+        add("cuGetErrorString", &D::cuGetErrorString, [](CUresult, const char **text) { return *text = "simulated", 0; });
+        return all;
     }();
-    const auto address = [](auto *function) { return reinterpret_cast<void *>(function); };
-    static const std::map<std::string_view, void *> functions{
-        {"cuDeviceGetCount", address(d.cuDeviceGetCount)},
-        {"cuDeviceGetAttribute", address(d.cuDeviceGetAttribute)},
-        {"cuDevicePrimaryCtxRetain", address(d.cuDevicePrimaryCtxRetain)},
-        {"cuCtxGetCurrent", address(d.cuCtxGetCurrent)},
-        {"cuCtxGetDevice", address(d.cuCtxGetDevice)},
-        {"cuLibraryLoadData", address(d.cuLibraryLoadData)},
-        {"cuLibraryGetKernel", address(d.cuLibraryGetKernel)},
-        {"cuMemAlloc_v2", address(d.cuMemAlloc)},
-        {"cuMemFree_v2", address(d.cuMemFree)},
-        {"cuMemHostAlloc", address(d.cuMemHostAlloc)},
-        {"cuMemFreeHost", address(d.cuMemFreeHost)},
-        {"cuMemcpyHtoD_v2", address(d.cuMemcpyHtoD)},
-        {"cuMemcpyHtoDAsync_v2", address(d.cuMemcpyHtoDAsync)},
-        {"cuMemcpyDtoH_v2", address(d.cuMemcpyDtoH)},
-        {"cuMemcpy2D_v2", address(d.cuMemcpy2D)},
-        {"cuMemGetInfo_v2", address(d.cuMemGetInfo)},
-        {"cuGetErrorString", address(d.cuGetErrorString)},
-    };
     return functions;
 }
 

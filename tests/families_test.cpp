@@ -71,10 +71,12 @@ Problem draw(const Family &family, RandomProblems &random) {
             p.in_channels = p.groups * random.between(8, 20);
             p.out_channels = p.groups * random.between(16, 70);
         }
-        p.height().input = random.between(1, 12), p.width().input = random.one_in(2) ? random.between(1, 20) : random.between(20, 140);
+        p.height().input = random.between(1, 12);
+        p.width().input = random.one_in(2) ? random.between(1, 20) : random.between(20, 140);
         // What a large stride makes of many channels takes ptx_machine minutes.
         if (family.tensor_cores && p.height().kernel == 1) p.height().input = random.between(1, 2);
-        if (p.height().stride * p.width().stride > 8) p.height().input = random.between(1, 4), p.width().input = random.between(1, 20);
+        if (p.height().stride * p.width().stride > 8)
+            p.height().input = random.between(1, 4), p.width().input = random.between(1, 20);
         if (family.few_pixels) {
             p.out_channels = p.groups * 64 * random.between(1, 2);
             p.height().input = random.between(1, 4), p.width().input = random.between(1, 4);
@@ -132,43 +134,39 @@ TEST_P(Families, WithAnyPadding) {
     }
 }
 
-class ManyChannels : public ::testing::TestWithParam<Device> {};
+class ManyChannels : public DeviceTest {
+  protected:
+    static void expect_exact_of(std::initializer_list<const char *> problems, int seed) {
+        RandomProblems random(seed);
+        for (const char *problem : problems) expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+    }
+};
 
 // More output channels than one unit of work takes, and not a whole number of units.
 TEST_P(ManyChannels, EqualTheOracleOnEveryKernelThatAcceptsThem) {
-    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
-    RandomProblems random(3);
-    for (const char *problem : {"n1g1ic3oc129ih5iw17kh3kw3", "n1g2ic4oc300ih4iw9kh2kw2sh2sw2",
-                                "n2g1ic2oc261ih3iw18kh3kw3sh2sw2ph1pw1",
-                                "n1g1ic5oc200ih4iw5kh4kw4sh2sw2ph1pw1", "n1g1ic2oc140ih3iw4kh3kw5sh2sw3dh2"})
-        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+    expect_exact_of({"n1g1ic3oc129ih5iw17kh3kw3", "n1g2ic4oc300ih4iw9kh2kw2sh2sw2",
+                     "n2g1ic2oc261ih3iw18kh3kw3sh2sw2ph1pw1",
+                     "n1g1ic5oc200ih4iw5kh4kw4sh2sw2ph1pw1", "n1g1ic2oc140ih3iw4kh3kw5sh2sw3dh2"}, 3);
 }
 
 // Several tiles along a row, and down the rows of volumes; sums of more channels than one loop takes.
 TEST_P(ManyChannels, OfFewOutputChannelsEqualTheOracle) {
-    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
-    RandomProblems random(6);
-    for (const char *problem : {"n1g1ic3oc2iw9000kw4sw2pw1", "n2g1ic270oc1ih7iw6kh4kw4sh2sw2ph1pw1",
-                                "n2g2ic4oc2id6ih17iw20kd3kh3kw5sd2sh2sw2pd1", "n1g1ic140oc3ih3iw11kh3kw3sh3sw3",
-                                "n2g1ic5oc2ih3iw70kh1kw1", "n1g2ic14oc10id2ih5iw19kd1kh1kw1", "n1g1ic19oc7ih9iw33kh1kw1",
-                                "n1g1ic18oc5ih9iw13kh4kw4sh2sw2ph1pw1", "n1g1ic16oc3ih8iw11kh3kw3"})
-        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+    expect_exact_of({"n1g1ic3oc2iw9000kw4sw2pw1", "n2g1ic270oc1ih7iw6kh4kw4sh2sw2ph1pw1",
+                     "n2g2ic4oc2id6ih17iw20kd3kh3kw5sd2sh2sw2pd1", "n1g1ic140oc3ih3iw11kh3kw3sh3sw3",
+                     "n2g1ic5oc2ih3iw70kh1kw1", "n1g2ic14oc10id2ih5iw19kd1kh1kw1", "n1g1ic19oc7ih9iw33kh1kw1",
+                     "n1g1ic18oc5ih9iw13kh4kw4sh2sw2ph1pw1", "n1g1ic16oc3ih8iw11kh3kw3"}, 6);
 }
 
 // Rows without gaps are one row to some kernels, but not those of two images or channels.
 TEST_P(ManyChannels, OfRowsWithoutGapsEqualTheOracle) {
-    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
-    RandomProblems random(7);
-    for (const char *problem : {"n3g1ic5oc20ih3iw5kh2kw2sh2sw2", "n2g2ic18oc6id3ih2iw3kd2kh2kw2sd2sh2sw2",
-                                "n5g1ic3oc2ih4iw4kh4kw4sh4sw4", "n2g1ic3oc9id2ih3iw2kd1kh2kw1sh3",
-                                "n2g1ic4oc3id3ih4iw8kd3kh2kw2sd2sh2sw2pd1", "n2g1ic2oc5ih1iw300kh1kw3sw3"})
-        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+    expect_exact_of({"n3g1ic5oc20ih3iw5kh2kw2sh2sw2", "n2g2ic18oc6id3ih2iw3kd2kh2kw2sd2sh2sw2",
+                     "n5g1ic3oc2ih4iw4kh4kw4sh4sw4", "n2g1ic3oc9id2ih3iw2kd1kh2kw1sh3",
+                     "n2g1ic4oc3id3ih4iw8kd3kh2kw2sd2sh2sw2pd1", "n2g1ic2oc5ih1iw300kh1kw3sw3"}, 7);
 }
 
 // Kernels of up to three strides and enough channels for Winograd's algorithm: phases that lack a tap or not, cells that begin
 // before the output, tiles that go through images.
 TEST_P(ManyChannels, OfKernelsOfFewStridesEqualTheOracle) {
-    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
     RandomProblems random(8);
     for (int i = 0, wanted = GetParam() == Device::cpu ? 60 : 6; i < wanted && !HasFatalFailure(); i++)
         expect_exact_on_every_kernel(random.next_of_few_strides(), GetParam(), random);
@@ -180,12 +178,9 @@ TEST_P(ManyChannels, OfKernelsOfFewStridesEqualTheOracle) {
 
 // Groups of one channel are the lanes of vectors: less than one, some, and not a whole number of them.
 TEST_P(ManyChannels, OfGroupsOfOneEqualTheOracle) {
-    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
-    RandomProblems random(4);
-    for (const char *problem : {"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
-                                "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
-                                "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"})
-        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+    expect_exact_of({"n3g33ic33oc33iw7kw6sw3pw2opw1", "n2g19ic19oc19ih5iw17kh3kw2sh2sw3ph1pw1dh1dw2",
+                     "n1g17ic17oc17id3ih4iw5kd2kh3kw3sd2sh1sw2", "n2g20ic20oc20ih20iw40kh7kw3ph3pw1",
+                     "n9g5ic5oc5ih1iw300kh1kw4sw2pw1", "n2g16ic16oc16ih3iw3kh2kw2sh3sw4"}, 4);
 }
 
 std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>> &info) {
@@ -197,8 +192,7 @@ std::string test_name(const ::testing::TestParamInfo<std::tuple<Device, Family>>
            family.attributes;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, ManyChannels, ::testing::Values(Device::cpu, Device::cuda),
-                         [](const auto &info) { return std::string(name(info.param)); });
+INSTANTIATE_ON_DEVICES(ManyChannels);
 
 INSTANTIATE_TEST_SUITE_P(Attributes, Families,
                          ::testing::Combine(::testing::Values(Device::cpu, Device::cuda),

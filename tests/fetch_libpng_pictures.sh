@@ -18,7 +18,8 @@ options=(-qq -o Dir::Etc::SourceParts="$work/parts" -o Dir::Etc::SourceList=/dev
 cd "$work"
 # A network that answers slowly or not at all is none.
 timeout 100 apt-get "${options[@]}" update || skip "the source index cannot be fetched"
-timeout 100 apt-get "${options[@]}" source --download-only --tar-only libpng1.6 || true  # a changed index need not spoil the archive
+# A changed index need not spoil the archive.
+timeout 100 apt-get "${options[@]}" source --download-only --tar-only libpng1.6 || true
 archive=$(find . -maxdepth 1 -name 'libpng1.6_*.orig.tar.*' ! -name '*.asc' | head -n 1)
 [ -n "$archive" ] || skip "the source package cannot be fetched"
 tar -xf "$archive" -C "$target" --strip-components=2 --wildcards '*/contrib/pngsuite' '*/contrib/testpngs' ||

@@ -114,7 +114,7 @@ class FormattedRun {
         return status;
     }
 
-    /// Of the last run.
+    /// What the last run computed.
     std::vector<float> values() { return result().values(); }
 
   private:

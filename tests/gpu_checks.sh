@@ -22,7 +22,8 @@ check() {
     if "$@" >"/tmp/gpu_checks.$name.log" 2>&1; then
         passed=$((passed + 1)) && echo "passed  $name"
     else
-        failed=$((failed + 1)) && echo "FAILED  $name" && grep -E 'FAILED|Failure|ERROR|=====' -A4 "/tmp/gpu_checks.$name.log" | head -60
+        failed=$((failed + 1)) && echo "FAILED  $name"
+        grep -E 'FAILED|Failure|ERROR|=====' -A4 "/tmp/gpu_checks.$name.log" | head -60
     fi
     grep -E 'suites? ran\.|PASSED|SKIPPED \] [0-9]+ tests?,|ERROR SUMMARY|RACECHECK SUMMARY' "/tmp/gpu_checks.$name.log"
 }

@@ -24,15 +24,10 @@ const std::vector<double> &of(const Gradients &gradients, Operation operation) {
     }
 }
 
-class Gradient : public ::testing::TestWithParam<Device> {
+class Gradient : public DeviceTest {
   protected:
-    void SetUp() override {
-        if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
-    }
-
     PlanOptions options(Operation operation) const {
-        PlanOptions options;
-        options.device = GetParam();
+        PlanOptions options = DeviceTest::options();
         options.operation = operation;
         return options;
     }
@@ -108,8 +103,8 @@ TEST_P(Gradient, TilesOfSomePlanesOfAnImage) {
                       "n1ic16oc40ih14iw14kh4kw4sh4sw4"}, 8);
 }
 
-// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments, tiles
-// that go through images.
+// Kernels of few strides and enough channels for Winograd's algorithm: phases that lack a tap or not, rows of several segments,
+// tiles that go through images.
 TEST_P(Gradient, OfKernelsOfFewStrides) {
     RandomProblems random(9);
     for (int i = 0, wanted = GetParam() == Device::cpu ? 60 : 6; i < wanted && !HasFatalFailure(); i++)
@@ -311,8 +306,7 @@ TEST(WeightGradientChoice, IsByEstimatedTime) {
     EXPECT_FALSE(is_product("n64g1ic3oc2ih64iw64kh5kw5sh2sw2ph2pw2oph1opw1"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Gradient, ::testing::Values(Device::cpu, Device::cuda),
-                         [](const auto &info) { return name(info.param); });
+INSTANTIATE_ON_DEVICES(Gradient);
 
 }  // namespace
 }  // namespace conv_transpose::testing

@@ -214,7 +214,7 @@ TEST_F(EstimateFuzz, IsATimeAndQuick) {
     }
 }
 
-// Of large pictures the taps see a corner, so that many fit the memory that they are packed into, but not a launch.
+// Taps see a corner of large pictures, so that many fit the memory that they are packed into, but not a launch.
 TEST_F(EstimateFuzz, OfManyPicturesIsQuick) {
     for (Operation operation : operations) {
         PlanOptions wanted;

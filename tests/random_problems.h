@@ -146,7 +146,7 @@ class RandomProblems {
         return values;
     }
 
-    /// Of the sum, where taps that see nothing count as well.
+    /// The sum's products; taps that see nothing count as well.
     static double products(const Problem &p) {
         double all = double(p.batch) * p.in_channels * (p.out_channels / std::max<int64_t>(p.groups, 1));
         for (const Axis &axis : p.axes) all *= double(axis.input) * axis.kernel;

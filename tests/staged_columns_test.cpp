@@ -104,7 +104,7 @@ TEST(StagedColumns, OfWeightGradientsHaveRunsThatColumnsFill) {
     EXPECT_EQ(rejection_of("g8ic8oc8ih96iw96kh31kw31sh2sw2", Operation::weight_gradient, 16), "");
 }
 
-// Of high columns few taps are faster by kernels that stage nothing.
+// Kernels that stage nothing are faster for few taps of high columns.
 TEST(StagedColumns, PayOfHighColumnsWithManyTaps) {
     const auto pays = [](const char *problem) {
         return staging_pays(kernel_of(Operation::forward, 16, 3, 1), alternatives(Problem::parse(problem), {})[0]);

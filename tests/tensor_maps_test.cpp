@@ -2,6 +2,8 @@
 // oracle's, rounded once to nearest even.
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "formatted_test.h"
 
 namespace conv_transpose::testing {
@@ -32,6 +34,44 @@ class HalfPrecisionTensorMaps : public FormattedTest {
                 kernels += expect_exact(p, Operation::forward, options, 0, "ndhwc_maps");
                 if (HasFailure()) return;
             }
+        if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    }
+
+    /// By kernels with such names; how many there were.
+    int expect_exact_of(std::initializer_list<const char *> problems, Operation operation, const PlanOptions &options,
+                        const std::string &names) {
+        int kernels = 0;
+        for (const char *text : problems)
+            if (!HasFailure()) kernels += expect_exact(Problem::parse(text), operation, options, 0, names);
+        return kernels;
+    }
+
+    /// By which kernels an operation is computed: those with such names.
+    struct By {
+        Operation operation;
+        std::string names;
+        bool bias = false;
+    };
+    static std::vector<By> forward_and_input_gradient(const std::string &names) {
+        return {{Operation::input_gradient, names}, {Operation::forward, names}, {Operation::forward, names, true}};
+    }
+    /// Problems of float16, of so many also in bfloat16, whose instructions differ little, and of all in float32 where kernels
+    /// multiply TF32.
+    void expect_exact_in_channels_first(std::span<const char *const> problems, const std::vector<By> &all,
+                                        std::size_t in_bfloat16, bool in_tf32 = true) {
+        int kernels = 0;
+        for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32}) {
+            if (type == ElementType::float32 && !in_tf32) continue;
+            for (const char *text : type == ElementType::bfloat16 ? problems.first(in_bfloat16) : problems)
+                for (const By &by : all) {
+                    PlanOptions options;
+                    options.precision = Precision::tf32;
+                    options.input = options.weight = options.output = {type, Layout::channels_first};
+                    options.epilogue.bias = by.bias;
+                    kernels += expect_exact(Problem::parse(text), by.operation, options, 0, by.names);
+                    if (HasFailure()) return;
+                }
+        }
         if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
     }
 };
@@ -75,7 +115,8 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesByTensorMaps) {
             options.precision = Precision::tf32;
             options.input = options.weight = options.output = {type, Layout::channels_last};
             const Problem p = Problem::parse(text);
-            for (Operation operation : {Operation::forward, Operation::input_gradient}) expect_exact(p, operation, options, 0, "maps");
+            for (Operation operation : {Operation::forward, Operation::input_gradient})
+                expect_exact(p, operation, options, 0, "maps");
             if (HasFailure()) return;
         }
 }
@@ -85,15 +126,10 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesByTensorMaps) {
 TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTiles) {
     PlanOptions options;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
-    for (const char *text : {"n1ic8oc128ih181iw190kh1kw1", "n1ic8oc136ih95iw73kh2kw2sh2sw2",
-                             "n1ic8oc136ih52iw88kh3kw3sh2sw2ph1pw1"}) {
-        expect_exact(Problem::parse(text), Operation::forward, options, 0, "256x128");
-        if (HasFailure()) return;
-    }
-    for (const char *text : {"n1ic8oc8ih181iw190kh1kw1", "n1ic136oc8ih95iw91kh2kw2sh2sw2"}) {
-        expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps");
-        if (HasFailure()) return;
-    }
+    expect_exact_of({"n1ic8oc128ih181iw190kh1kw1", "n1ic8oc136ih95iw73kh2kw2sh2sw2",
+                     "n1ic8oc136ih52iw88kh3kw3sh2sw2ph1pw1"}, Operation::forward, options, "256x128");
+    expect_exact_of({"n1ic8oc8ih181iw190kh1kw1", "n1ic136oc8ih95iw91kh2kw2sh2sw2"}, Operation::input_gradient, options,
+                    "weight_maps");
 }
 
 // Runs of channels that are not filled, chunks beyond the last channel, groups, phases without taps; sums that are split; one
@@ -103,20 +139,15 @@ TEST_P(HalfPrecisionTensorMaps, ReadsWeightsByTensorMaps) {
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
     options.epilogue.bias = true;
     int kernels = 0;
-    for (const char *text : {"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1",
-                             "n5ic72oc40ih1iw1kh4kw4",
-                             "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
-                             "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"}) {
-        kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "weight_maps");
-        if (HasFailure()) return;
-    }
+    kernels += expect_exact_of({"n3ic200oc136ih3iw5kh2kw2sh2sw2", "n2g2ic128oc208ih3iw2kh3kw3sh2sw2ph1pw1oph1opw1",
+                                "n5ic72oc40ih1iw1kh4kw4",
+                                "n2ic64oc72ih4iw3kh1kw1sh2sw2", "n2ic512oc72ih3iw2kh4kw4sh2sw2ph1pw1", "n2ic40oc24iw50kw16sw8pw4",
+                                "n2ic64oc72id3ih2iw5kd2kh2kw2sd2sh2sw2", "n2ic256oc72id2ih2iw3kd3kh3kw3pd1ph1pw1"},
+                               Operation::forward, options, "weight_maps");
     // The input gradient has any number of channels, also where taps are summed over.
     options.epilogue.bias = false;
-    for (const char *text : {"n2ic77oc72ih3iw5kh3kw3sh2sw2ph1pw1", "n1ic145oc16ih4iw9kh2kw2sh2sw2",
-                             "n2ic21oc5ih4iw5kh4kw4sh2sw2ph1pw1"}) {
-        kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "weight_maps_any");
-        if (HasFailure()) return;
-    }
+    kernels += expect_exact_of({"n2ic77oc72ih3iw5kh3kw3sh2sw2ph1pw1", "n1ic145oc16ih4iw9kh2kw2sh2sw2",
+                                "n2ic21oc5ih4iw5kh4kw4sh2sw2ph1pw1"}, Operation::input_gradient, options, "weight_maps_any");
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
 }
 
@@ -125,15 +156,12 @@ TEST_P(HalfPrecisionTensorMaps, ReadsWeightsByTensorMaps) {
 TEST_P(HalfPrecisionTensorMaps, WeightGradientsReadTensorMaps) {
     PlanOptions options;
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
-    for (const char *text : {"n3ic72oc136ih5iw7kh3kw3ph1pw1", "n2ic136oc64ih9iw11kh4kw4sh2sw2ph1pw1",
-                             "n2g2ic128oc80ih7iw5kh3kw2sh3dw2",
-                             "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2",
-                             "n2ic40oc72ih9iw11kh3kw7ph1pw3", "n2g2ic64oc96ih6iw9kh5kw5ph2", "n3ic24oc32iw300kw3pw1",
-                             "n2g8ic32oc64ih5iw6kh3kw3", "n3g6ic96oc48ih4iw5kh4kw2sh2sw2",
-                             "n2ic32oc40id3ih4iw5kd3kh3kw3sd2sh2sw1dh2pd1ph1"}) {
-        expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "maps");
-        if (HasFailure()) return;
-    }
+    expect_exact_of({"n3ic72oc136ih5iw7kh3kw3ph1pw1", "n2ic136oc64ih9iw11kh4kw4sh2sw2ph1pw1",
+                     "n2g2ic128oc80ih7iw5kh3kw2sh3dw2",
+                     "n1ic264oc40iw90kw16sw8pw4", "n2ic64oc72id3ih4iw5kd2kh3kw2sd2sw2pd1", "n70ic64oc64ih1iw1kh2kw2",
+                     "n2ic40oc72ih9iw11kh3kw7ph1pw3", "n2g2ic64oc96ih6iw9kh5kw5ph2", "n3ic24oc32iw300kw3pw1",
+                     "n2g8ic32oc64ih5iw6kh3kw3", "n3g6ic96oc48ih4iw5kh4kw2sh2sw2",
+                     "n2ic32oc40id3ih4iw5kd3kh3kw3sd2sh2sw1dh2pd1ph1"}, Operation::weight_gradient, options, "maps");
     options.input.layout = Layout::channels_first;
     expect_exact(Problem::parse("n2ic136oc68ih4iw6kh2kw2sh2sw2"), Operation::weight_gradient, options, 0, "maps");
 }
@@ -205,21 +233,7 @@ const char *const problems_as_they_lie[] = {
     "n1ic24oc16ih3iw16kh2kw2sh2sw2dh2"};
 
 TEST_P(HalfPrecisionTensorMaps, ReadsPicturesInChannelsFirstAsTheyLie) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
-        for (const char *text : problems_as_they_lie) {
-            if (type == ElementType::bfloat16 && text != problems_as_they_lie[0]) continue;
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            const Problem p = Problem::parse(text);
-            kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies");
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies");
-            options.epilogue.bias = true;
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_as_they_lie, forward_and_input_gradient("as_it_lies"), 1);
 }
 
 // Three taps along the width: each centre, padding beyond the taps, outer taps with dilation and padding, rows that end inside of a
@@ -230,20 +244,8 @@ const char *const problems_of_row_taps[] = {
     "n1ic16oc40id2ih2iw136kd2kh3kw3pd1ph1pw1"};
 
 TEST_P(HalfPrecisionTensorMaps, HasTapsOfPicturesAsTheyLieAsRows) {
-    int kernels = 0;
-    for (const char *text : problems_of_row_taps)
-        for (ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32}) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            const Problem p = Problem::parse(text);
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies_t3");
-            kernels += expect_exact(p, Operation::input_gradient, options, 0, "as_it_lies_t3");
-            options.epilogue.bias = true;
-            kernels += expect_exact(p, Operation::forward, options, 0, "as_it_lies_t3");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_of_row_taps, forward_and_input_gradient("as_it_lies_t3"),
+                                   std::size(problems_of_row_taps));
 }
 
 // Rows of four, eight and two positions that are joined: of channels that fill no 16 bytes, more tiles than one, other axes with
@@ -276,31 +278,14 @@ const char *const problems_of_joined_groups[] = {"n2g8ic32oc32ih9iw12kh4kw4sh2sw
 
 TEST_P(HalfPrecisionTensorMaps, JoinsGroupsByTensorMaps) {
     expect_exact_in_channels_last(problems_of_joined_groups, "ndhwc_maps");
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::float32})
-        for (const char *text : problems_of_joined_groups) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "ncdhw_maps");
-            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "ncdhw_maps");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU joins groups";
+    expect_exact_in_channels_first(problems_of_joined_groups,
+                                   {{Operation::forward, "ncdhw_maps"}, {Operation::input_gradient, "ncdhw_maps"}}, 0);
 }
 
 // At stride 1 input gradients are forward operations with weights that are mirrored, of cells, too.
 TEST_P(HalfPrecisionTensorMaps, InputGradientsAreOfCells) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::float32})
-        for (const char *text : {"n2ic12oc12ih5iw16kh7kw7ph3pw3", "n1ic5oc20ih4iw24kh3kw5ph1pw2", "n1ic16oc3iw64kw9pw8dw2"}) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "cells");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    constexpr const char *problems[] = {"n2ic12oc12ih5iw16kh7kw7ph3pw3", "n1ic5oc20ih4iw24kh3kw5ph1pw2", "n1ic16oc3iw64kw9pw8dw2"};
+    expect_exact_in_channels_first(problems, {{Operation::input_gradient, "cells"}}, 0);
 }
 
 // Weight gradients of pictures whose positions are one row: images that fill no run, channels that fill no tile, groups; taps
@@ -310,16 +295,7 @@ const char *const problems_of_runs[] = {"n3ic70oc40ih10iw20kh1kw1", "n2g3ic66oc4
                                         "n1ic24oc20iw64kw3pw8dw8"};
 
 TEST_P(HalfPrecisionTensorMaps, SumsRunsOfPositionsAsTheyLie) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
-        for (const char *text : problems_of_runs) {
-            PlanOptions options;
-            options.precision = Precision::tf32;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "nchw_maps");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_of_runs, {{Operation::weight_gradient, "nchw_maps"}}, std::size(problems_of_runs));
 }
 
 // Weight gradients of kernels as large as their strides, two along the width, of whose output gradient words of two neighbours are
@@ -330,16 +306,7 @@ const char *const problems_of_pairs[] = {
     "n2ic40oc20id3ih2iw40kd2kh2kw2sd2sh2sw2", "n1ic24oc5id3ih5iw72kd4kh2kw2sd4sh2sw2", "n1ic24oc16ih3iw16kh2kw2sh2sw2dh2"};
 
 TEST_P(HalfPrecisionTensorMaps, SumsProductsOfPairsAsTheyLie) {
-    int kernels = 0;
-    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
-        for (const char *text : problems_of_pairs) {
-            if (type == ElementType::bfloat16 && text != problems_of_pairs[0]) continue;
-            PlanOptions options;
-            options.input = options.weight = options.output = {type, Layout::channels_first};
-            kernels += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "in_pairs");
-            if (HasFailure()) return;
-        }
-    if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads them so";
+    expect_exact_in_channels_first(problems_of_pairs, {{Operation::weight_gradient, "in_pairs"}}, 1, false);
 }
 
 // Sums that are cut into shares of their steps: of taps and of channels that fill no chunk; phases of different lengths, or
@@ -366,11 +333,8 @@ TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTilesOfPicturesAsTheyLie) {
     options.precision = Precision::tf32;
     for (const ElementType type : {ElementType::float32, ElementType::float16}) {
         options.input = options.weight = options.output = {type, Layout::channels_first};
-        for (const char *text : {"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1",
-                                 "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}) {
-            expect_exact(Problem::parse(text), Operation::forward, options, 0, "nchw_as_it_lies");
-            if (HasFailure()) return;
-        }
+        expect_exact_of({"n1g1ic8oc136ih92iw192kh1kw1", "n1g1ic8oc136ih68iw200kh3kw1ph1",
+                         "n1g1ic8oc68ih62iw188kh2kw2sh2sw2"}, Operation::forward, options, "nchw_as_it_lies");
         expect_exact(Problem::parse("n1g1ic136oc8ih92iw192kh1kw1"), Operation::input_gradient, options, 0, "weight_rows");
         expect_exact(Problem::parse("n1g1ic136oc4ih90iw184kh2kw2sh2sw2"), Operation::input_gradient, options, 0, "in_pairs");
     }

@@ -13,10 +13,11 @@ endif()
 
 # Networks on a GPU, where there is none.
 if(CONV_TRANSPOSE_CUDA AND sm_90 IN_LIST CONV_TRANSPOSE_GPU_ARCHITECTURES)
+    set(code ${PROJECT_BINARY_DIR}/runtime/kernels:${PROJECT_BINARY_DIR}/apps/upsample/kernels)
     add_test(NAME ptx_machine.upsample COMMAND upsample_tests --gtest_brief=1
         --gtest_filter=Network.EqualsIts*:Network.InHalf*:NetworkPicture.Is*)
     set_tests_properties(ptx_machine.upsample PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "SKIPPED| 0 tests from" ENVIRONMENT
-        "LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/ptx_machine;PTX_MACHINE_CODE=${PROJECT_BINARY_DIR}/runtime/kernels:${PROJECT_BINARY_DIR}/apps/upsample/kernels")
+        "LD_LIBRARY_PATH=${CMAKE_CURRENT_BINARY_DIR}/ptx_machine;PTX_MACHINE_CODE=${code}")
 endif()
 
 # libFuzzer is Clang's: configure a build with -DCMAKE_CXX_COMPILER=clang++ for it.

@@ -39,58 +39,68 @@ std::vector<int> meaning(const Kind &kind, const std::vector<int> &raw, const st
     return pixel;
 }
 
-TEST_P(EveryKind, IsDecodedAsThePngSpecificationSays) {
-    const Kind kind = GetParam();
-    const int width = 13, height = 9, channels = channels_in_file(kind.colour_type);
-    std::mt19937 random(kind.colour_type * 100 + kind.depth);
-    std::vector<png_color> palette(1 << std::min(kind.depth, 8));
-    for (png_color &c : palette) c = {png_byte(random()), png_byte(random()), png_byte(random())};
-    std::vector<int> key;
+constexpr int width = 13, height = 9;
 
-    std::vector<std::vector<uint8_t>> rows;
-    std::vector<std::vector<int>> raw_pixels;
-    for (int y = 0; y < height; ++y) {
-        std::vector<uint8_t> row((width * channels * kind.depth + 7) / 8);
-        for (int x = 0; x < width; ++x) {
-            std::vector<int> pixel;
-            for (int c = 0; c < channels; ++c) {
-                const int value = random() % (1 << kind.depth), at = x * channels + c;
-                pixel.push_back(value);
-                if (kind.depth == 16) {
-                    row[at * 2] = value >> 8;
-                    row[at * 2 + 1] = value & 255;
-                } else {
-                    row[at * kind.depth / 8] |= value << (8 - kind.depth - at * kind.depth % 8);
-                }
-            }
-            if (key.empty()) key = pixel;
-            raw_pixels.push_back(pixel);
-        }
-        rows.push_back(row);
+/// Random pixels: a file of them, and what they mean.
+class RandomPicture {
+  public:
+    explicit RandomPicture(const Kind &kind) : kind_(kind) {
+        std::mt19937 random(kind.colour_type * 100 + kind.depth);
+        for (png_color &c : palette_) c = {png_byte(random()), png_byte(random()), png_byte(random())};
+        for (std::vector<int> &pixel : pixels_)
+            for (int c = 0; c < channels_; ++c) pixel.push_back(random() % (1 << kind.depth));
     }
-    const auto add_chunks = [&](png_structp png, png_infop info) {
-        if (kind.colour_type == PNG_COLOR_TYPE_PALETTE)
-            png_set_PLTE(png, info, palette.data(), palette.size());
-        if (!kind.transparent) return;
+
+    std::vector<uint8_t> png() const {
+        return make_png({width, height, kind_.colour_type, kind_.depth, kind_.interlaced}, rows(),
+                        [&](png_structp png, png_infop info) { add_chunks(png, info); });
+    }
+
+    std::vector<int> samples() const {
+        std::vector<int> all;
+        for (const std::vector<int> &pixel : pixels_)
+            for (const int sample : meaning(kind_, pixel, palette_, key())) all.push_back(sample);
+        return all;
+    }
+
+  private:
+    const Kind kind_;
+    const int channels_ = channels_in_file(kind_.colour_type);
+    std::vector<png_color> palette_ = std::vector<png_color>(1 << std::min(kind_.depth, 8));
+    std::vector<std::vector<int>> pixels_ = std::vector<std::vector<int>>(width * height);
+
+    /// The values that are transparent, where some are.
+    const std::vector<int> &key() const { return pixels_[0]; }
+
+    std::vector<std::vector<uint8_t>> rows() const {
+        const int values = width * channels_, depth = kind_.depth;
+        std::vector<std::vector<uint8_t>> rows(height, std::vector<uint8_t>((values * depth + 7) / 8));
+        for (int i = 0; i < values * height; ++i) {
+            const int at = i % values, value = pixels_[i / channels_][i % channels_];
+            std::vector<uint8_t> &row = rows[i / values];
+            if (depth == 16) row[at * 2] = value >> 8, row[at * 2 + 1] = value & 255;
+            else row[at * depth / 8] |= value << (8 - depth - at * depth % 8);
+        }
+        return rows;
+    }
+
+    void add_chunks(png_structp png, png_infop info) const {
+        const bool is_palette = kind_.colour_type == PNG_COLOR_TYPE_PALETTE;
+        if (is_palette) png_set_PLTE(png, info, palette_.data(), palette_.size());
+        if (!kind_.transparent) return;
         png_byte alphas[] = {17, 200};
         png_color_16 colour{};
-        colour.gray = key[0];
-        if (channels == 3) {
-            colour.red = key[0];
-            colour.green = key[1];
-            colour.blue = key[2];
-        }
-        const bool is_palette = kind.colour_type == PNG_COLOR_TYPE_PALETTE;
-        png_set_tRNS(png, info, is_palette ? alphas : nullptr, is_palette ? 2 : 1,
-                     is_palette ? nullptr : &colour);
-    };
-    const std::vector<uint8_t> png =
-        make_png({width, height, kind.colour_type, kind.depth, kind.interlaced}, rows, add_chunks);
-
-    std::vector<int> expected;
-    for (const auto &raw : raw_pixels) {
-        for (const int sample : meaning(kind, raw, palette, key)) expected.push_back(sample);
+        colour.gray = key()[0];
+        if (channels_ == 3) colour.red = key()[0], colour.green = key()[1], colour.blue = key()[2];
+        png_set_tRNS(png, info, is_palette ? alphas : nullptr, is_palette ? 2 : 1, is_palette ? nullptr : &colour);
     }
+};
+
+TEST_P(EveryKind, IsDecodedAsThePngSpecificationSays) {
+    const Kind kind = GetParam();
+    const RandomPicture picture(kind);
+    const std::vector<uint8_t> png = picture.png();
+    const std::vector<int> expected = picture.samples();
     const Decoded decoded = decode(png);
     EXPECT_EQ(decoded.header.bits, kind.depth == 16 ? 16 : 8);
     EXPECT_EQ(decoded.samples, expected);

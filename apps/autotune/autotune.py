@@ -126,34 +126,16 @@ def named_problems(arguments) -> list[tuple[str, str]]:
     return [(name, candidates.problem_string(candidates.parse_problem(text))) for name, text in found]
 
 
-def run(arguments) -> None:
-    from baselines import NAMES, RANDOM, Autoscheduling, random_search
-    from comparing import compare, expected_seconds, measure_baselines
-    from report import write_report
-    from searching import Rules, Search
-    if unknown := set(arguments.baselines) - set(NAMES):
-        raise TuningError(f"--baselines names {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    toolchain = candidates.Toolchain(arguments.toolchain)
-    toolchain.require_generator()
-    device = candidates.this_device(toolchain, arguments.device)
-    rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, jobs=arguments.jobs,
-                  batch=arguments.batch or 2 * arguments.jobs, compile_limit=arguments.compile_limit,
-                  measure_limit=arguments.measure_limit, sampler=arguments.sampler, threads=arguments.threads)
-    cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
-    run_folder = pathlib.Path(arguments.folder)
-    limits = dict(time_limit=arguments.measure_limit, threads=arguments.threads)
-    say = lambda text: print(text, flush=True)
-    tasks = {candidates.Task(problem, arguments.operation, arguments.precision, arguments.device): name
-             for name, problem in named_problems(arguments)}
-    autoscheduling = Autoscheduling(toolchain, device, cache, arguments.baseline_limit, arguments.baseline_memory,
-                                    arguments.baseline_jobs)
-    for task in tasks:
-        autoscheduling.start(task, arguments.baselines)
-
+def search_each(tasks, arguments, toolchain, device, cache, rules, limits, say) -> tuple[list[tuple], list[str]]:
+    """(search, result, baselines that were found by then) of each task that could be searched, and why others could not."""
+    from baselines import RANDOM, random_search
+    from comparing import compare, expected_seconds
+    from searching import Search
     # What follows a search must fit its seconds, too.
     pytorch_seconds = (PYTORCH_SECONDS + PYTORCH_START_SECONDS / len(tasks)) if arguments.pytorch else 0
     failures: list[str] = []
-    done: list[tuple[Search, dict, dict]] = []  # with the result and the baselines that were found by then
+    done: list[tuple[Search, dict, dict]] = []
+    run_folder = pathlib.Path(arguments.folder)
     # A large space takes seconds to list: only the first search waits for its own.
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         spaces = {task: pool.submit(candidates.spaces, toolchain, task, device) for task in tasks}
@@ -174,6 +156,34 @@ def run(arguments) -> None:
             except TuningError as error:
                 failures.append(f"{task.key}: {error}")
                 say(f"  {error}")
+    return done, failures
+
+
+def run(arguments) -> None:
+    from baselines import NAMES, Autoscheduling
+    from comparing import measure_baselines
+    from report import write_report
+    from searching import Rules
+    if unknown := set(arguments.baselines) - set(NAMES):
+        raise TuningError(f"--baselines names {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    toolchain = candidates.Toolchain(arguments.toolchain)
+    toolchain.require_generator()
+    device = candidates.this_device(toolchain, arguments.device)
+    rules = Rules(seconds=arguments.seconds, candidates=arguments.candidates, jobs=arguments.jobs,
+                  batch=arguments.batch or 2 * arguments.jobs, compile_limit=arguments.compile_limit,
+                  measure_limit=arguments.measure_limit, sampler=arguments.sampler, threads=arguments.threads)
+    cache = candidates.Cache(arguments.cache, toolchain, device, arguments.compile_limit)
+    run_folder = pathlib.Path(arguments.folder)
+    limits = dict(time_limit=arguments.measure_limit, threads=arguments.threads)
+    say = lambda text: print(text, flush=True)
+    tasks = {candidates.Task(problem, arguments.operation, arguments.precision, arguments.device): name
+             for name, problem in named_problems(arguments)}
+    autoscheduling = Autoscheduling(toolchain, device, cache, arguments.baseline_limit, arguments.baseline_memory,
+                                    arguments.baseline_jobs)
+    for task in tasks:
+        autoscheduling.start(task, arguments.baselines)
+
+    done, failures = search_each(tasks, arguments, toolchain, device, cache, rules, limits, say)
     for search, result, baselines in done:
         baselines |= autoscheduling.finish(search.task)
         result["baselines"] = measure_baselines(search, toolchain, cache, baselines, **limits)

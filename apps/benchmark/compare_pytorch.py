@@ -3,7 +3,7 @@
 same problems in the same run, in alternation, after comparing every result with float64, and prints a Markdown table with
 ratios. On one CPU thread it takes processor time, which other programs disturb less.
 
-  compare_pytorch.py --library build/apps/benchmark/libconv_transpose.so --shapes tests/shapes/kernelbench.txt
+  compare_pytorch.py --library build/python/libconv_transpose.so --shapes tests/shapes/kernelbench.txt
 """
 import argparse
 import ctypes

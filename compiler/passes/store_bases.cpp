@@ -58,7 +58,7 @@ struct Sum {
     }
 };
 
-// Of stores to buffers that are not allocated here: the terms of the place, if all have the same, and such.
+// Finds the terms that all stores to one place share, and which buffers are allocated here: those are left alone.
 class CommonTerms : public IRVisitor {
   public:
     explicit CommonTerms(std::string place) : place_(std::move(place)) {}

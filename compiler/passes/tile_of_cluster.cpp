@@ -11,7 +11,7 @@ namespace conv_transpose {
 using namespace Halide;
 using namespace Halide::Internal;
 
-/// Of the lines that a warp has.
+/// A warp adds and stores these of its lines; those of the same warp in other blocks of the cluster take the others.
 Expr TileStore::first_own() const { return integer(nest_.name + ".first_own"); }
 Expr TileStore::end_of_own() const { return integer(nest_.name + ".end_of_own"); }
 

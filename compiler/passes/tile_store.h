@@ -111,7 +111,7 @@ class TileStore {
     bool is_uniform(const Halide::Expr &condition) const;
     Halide::Expr value_at(const Version &version, const std::map<std::string, Halide::Expr> &at, const Halide::Expr &sum) const;
     Halide::Expr load_of_copy(const Halide::Expr &copy) const;
-    /// Of a row that a warp has in shared memory, where it has so many.
+    /// Where a row of a warp lies in shared memory; the warp has so many rows.
     Halide::Expr place_of_row(const Halide::Expr &row, int rows, int pitch) const;
     /// Numbers of 32 bits that wait there for who needs them.
     Halide::Internal::Stmt left_at(const Halide::Expr &place, const Halide::Expr &number) const;

@@ -99,7 +99,7 @@ struct LetStore {
     }
 };
 
-/// Of this buffer, or of any.
+/// Finds a load of this buffer, or of any.
 class FindsLoad : public IRVisitor {
   public:
     explicit FindsLoad(const std::string &buffer = "") : buffer_(buffer) {}

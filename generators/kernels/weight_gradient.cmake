@@ -172,7 +172,7 @@ foreach(format tf32 ${formats_of_16_bits})
         min_out_channels=65 ${full} H200_TFLOPS ${TFLOPS_c128})
     conv_transpose_kernel(${runs} AS maps_c64 blocks=3 wanted_blocks=396 stages=4 producer_registers=24 tile_out=64 tile_in=64
         ${full} H200_TFLOPS ${TFLOPS_c64})
-    # Of kernels as large as their strides, two along the width, whose words tensor cores take from registers.
+    # Kernels are as large as their strides, two along the width; tensor cores take their words from registers.
     if(NOT format STREQUAL "tf32")
         set(pairs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_core
             in_pairs=true tensor_maps=true storage=${storage} parts=1 steps=4 producer=true ${taps2x64} ALLOW_SPILLS)
@@ -224,7 +224,7 @@ foreach(format ${formats_of_16_bits})
         min_out_channels=17 ${full} H200_TFLOPS 550)
     # They write weights of channels_last themselves, tiles of one kernel position x output channels x input channels.
     set(result writes_result=true tile_taps=1)
-    # Of whole eights of output channels, 16 bytes at once; blocks of a cluster add their parts of the sum before.
+    # They store 16 bytes at once, where output channels are whole eights; blocks of a cluster add their parts of the sum before.
     set(rows ${result} row_stores=true)
     # Few blocks, which have their multiprocessors for themselves: more of a sum is on its way.
     set(deep ${maps} ${one_block} ${rows})
@@ -245,7 +245,7 @@ foreach(format ${formats_of_16_bits})
         min_in_channels=129 min_out_channels=65 ${full} H200_TFLOPS 930)
     conv_transpose_kernel(${row} AS maps_rows_c64 ${maps_three_blocks} ${rows} tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 ${full} H200_TFLOPS 560)
-    # Of any output channels.
+    # These take any number of output channels.
     conv_transpose_kernel(${row} AS maps_result_c128 ${maps_one_block} ${result} stages=5 tile_out=128 tile_in=128
         min_in_channels=65 min_out_channels=65 ${full} H200_TFLOPS 830)
     conv_transpose_kernel(${row} AS maps_result_c64x128 ${maps_two_blocks} ${result} tile_out=64 tile_in=128 min_in_channels=65

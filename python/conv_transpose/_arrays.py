@@ -15,7 +15,7 @@ from typing import Any
 from ._library import Arguments, InvalidProblem, Plan, synchronize
 from ._problem import attribute, integer, make_problem, output_shape, require_input_dimensions
 
-_CPU, _CUDA = 1, 2  # DLDeviceType
+_CPU = 1  # DLDeviceType
 _LEGACY_DEFAULT_STREAM = 1  # as DLPack numbers CUDA's streams
 
 

@@ -2,7 +2,7 @@
 // naming the file of rows.
 #include "choice/kernel_pack.h"
 #include "choice/kernel_rows.h"
-#include "plan/run_context.h"
+#include "device/run_context.h"
 
 #define CONV_TRANSPOSE_KERNEL CONV_TRANSPOSE_DECLARE_KERNEL
 #include CONV_TRANSPOSE_PACK_ROWS

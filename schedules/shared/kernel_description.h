@@ -100,7 +100,7 @@ inline void describe_target(const Halide::Target &target, KernelDescription &des
                                              : "CpuLevel::baseline");
 }
 
-/// Of a kernel that prepares operands or adds parts of sums: its role has its family's name where no other is given.
+/// A kernel that prepares operands or adds parts of sums has its family's name as its role where no other is given.
 inline void describe_helper(KernelDescription &description, Family family, const Halide::Target &target,
                             const std::string &role = {}) {
     description.set_family(family);

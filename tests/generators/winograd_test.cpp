@@ -51,7 +51,8 @@ TEST(Winograd, AnyNumberOfTapsIsThatOfMost) {
             for (int i = 0; i < points; i++) {
                 for (int tap = 0; tap < taps; tap++) {
                     const auto element = [&](int at) { return unit(tap, at); };
-                    EXPECT_EQ(value(transformed_taps(of_most_taps, taps, i, element)), value(transformed(exact.weight, i, element)));
+                    EXPECT_EQ(value(transformed_taps(of_most_taps, taps, i, element)),
+                              value(transformed(exact.weight, i, element)));
                 }
                 for (int output = 0; output < exact.outputs(); output++) {
                     const auto element = [&](int at) { return unit(i, at); };

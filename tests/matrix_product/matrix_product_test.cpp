@@ -34,7 +34,7 @@
 #include "matrix_product_wgmma_bf16.h"
 #include "matrix_product_wgmma_f16.h"
 #include "runtime/src/device/cuda_driver.h"
-#include "runtime/src/plan/run_context.h"
+#include "runtime/src/device/run_context.h"
 
 namespace conv_transpose {
 namespace {

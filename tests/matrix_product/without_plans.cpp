@@ -4,6 +4,5 @@
 namespace conv_transpose {
 
 bool cuda_available() noexcept { return false; }
-void require_device(Device) {}
 
 }  // namespace conv_transpose

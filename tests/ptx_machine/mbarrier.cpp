@@ -182,6 +182,15 @@ void require_place_of_box(const Warp &w, const Instruction &i, const TensorMap &
         fail(i, "a box lies on eight of its rows, inside of the block's memory");
 }
 
+void require_place_of_bulk(const Warp &w, const Instruction &i, const char *what, uint32_t shared, uint64_t global,
+                           uint32_t bytes) {
+    constexpr uint32_t granularity = 16;
+    if (shared % granularity || global % granularity || bytes % granularity)
+        fail(i, std::string("a bulk ") + what + " moves 16 aligned bytes, or a multiple");
+    if (shared + uint64_t{bytes} > w.block->shared.size() || !w.block->launch.memory.holds(global, static_cast<int>(bytes)))
+        fail(i, std::string("a bulk ") + what + " reaches beyond the device's memory or the block's");
+}
+
 void begin(Warp &w, const Instruction &i, int lane, const BulkStore &store) {
     w.block->history.bulk_read(i, w, w.thread(lane), store.from, static_cast<int>(store.bytes));
     const Timing timing = w.block->launch.timing;
@@ -220,17 +229,12 @@ void execute_mbarrier_arrive(Warp &w, const Instruction &i, uint32_t mask) {
 }
 
 void execute_bulk_copy(Warp &w, const Instruction &i, uint32_t mask) {
-    constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
         const BulkCopy copy{own_address(w, w.from<uint32_t>(i.d)[l]),
                             w.from<uint64_t>(i.a)[l] + i.offset,
                             w.from<uint32_t>(i.b)[l],
                             {}};
-        if (copy.to % granularity || copy.from % granularity || copy.bytes % granularity)
-            fail(i, "a bulk copy moves 16 aligned bytes, or a multiple");
-        if (copy.to + uint64_t{copy.bytes} > w.block->shared.size() ||
-            !w.block->launch.memory.holds(copy.from, static_cast<int>(copy.bytes)))
-            fail(i, "a bulk copy reaches beyond the device's memory or the block's");
+        require_place_of_bulk(w, i, "copy", copy.to, copy.from, copy.bytes);
         begin(w, i, l, copy);
     });
 }
@@ -256,17 +260,12 @@ void execute_tensor_copy(Warp &w, const Instruction &i, uint32_t mask) {
 }
 
 void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
-    constexpr uint32_t granularity = 16;
     for_each_lane(mask, [&](int l) {
         const BulkStore store{w.from<uint64_t>(i.a)[l] + i.offset,
                               own_address(w, w.from<uint32_t>(i.d)[l]),
                               w.from<uint32_t>(i.b)[l],
                               {}};
-        if (store.to % granularity || store.from % granularity || store.bytes % granularity)
-            fail(i, "a bulk store moves 16 aligned bytes, or a multiple");
-        if (store.from + uint64_t{store.bytes} > w.block->shared.size() ||
-            !w.block->launch.memory.holds(store.to, static_cast<int>(store.bytes)))
-            fail(i, "a bulk store reaches beyond the device's memory or the block's");
+        require_place_of_bulk(w, i, "store", store.from, store.to, store.bytes);
         begin(w, i, l, store);
     });
 }

@@ -10,7 +10,7 @@ void execute_load_parameter(Warp &, const Instruction &, uint32_t mask);
 void execute_load(Warp &, const Instruction &, uint32_t mask);
 void execute_store(Warp &, const Instruction &, uint32_t mask);
 void execute_load_shared(Warp &, const Instruction &, uint32_t mask);
-/// Of any block of the cluster.
+/// Reads the shared memory of any block of the cluster.
 void execute_load_cluster(Warp &, const Instruction &, uint32_t mask);
 void execute_store_shared(Warp &, const Instruction &, uint32_t mask);
 

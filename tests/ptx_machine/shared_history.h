@@ -81,7 +81,7 @@ class SharedHistory {
     void order_in_cluster(const Instruction &, const Warp &, uint32_t word);
 
     static bool seen(const Write &, const Warp &);
-    /// Of a thread that writes these bytes.
+    /// What a thread that writes these bytes must not meet.
     void require_no_race(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
     void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t word) const;
     void require_no_product(const Instruction &, const Warp &, int thread, uint32_t word) const;

@@ -127,7 +127,7 @@ class Warp {
   public:
     Block *block = nullptr;
     int index = 0;
-    /// Of every warp's time: what it did until then is over for this warp. Of its own: what its other lanes did.
+    /// How far in each warp's time this warp has seen: what was done until then is over for it. In its own, what its lanes did.
     std::vector<int32_t> seen;
     int32_t clock = 0;  ///< its own time
     std::vector<uint32_t> registers;

@@ -56,8 +56,8 @@ class CommandLine(Command):
     def test_completion_of_names_with_spaces(self):
         self.path("a name with spaces.png").touch()
         script = pathlib.Path(__file__).parents[2] / "apps/upsample/upsample.bash"
-        done = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=(upsample -i a); COMP_CWORD=2; _upsample; printf "%s\n" "${COMPREPLY[@]}"',
-                               script], stdout=subprocess.PIPE, check=True, cwd=self.folder)
+        command = 'source "$0"; COMP_WORDS=(upsample -i a); COMP_CWORD=2; _upsample; printf "%s\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", command, script], stdout=subprocess.PIPE, check=True, cwd=self.folder)
         self.assertEqual(done.stdout.decode(), "a name with spaces.png\n")
 
     def test_memory_is_bound(self):

@@ -75,7 +75,8 @@ class Pictures(Command):
         for height in (1000, 16000):
             source = self.path("in.png")
             Image.new("L", (1500, height), 128).save(source, compress_level=1)
-            peaks.append(peak_kilobytes("-i", source, "-o", self.path("out.png"), "--overwrite", "--compression", 1, env=environment))
+            peaks.append(peak_kilobytes("-i", source, "-o", self.path("out.png"), "--overwrite", "--compression", 1,
+                                        env=environment))
         more_pixels = 1500 * (16000 - 1000) // 1024  # KiB, if kept as they are read
         self.assertLess(peaks[1] - peaks[0], more_pixels / 2, f"KiB: {peaks}")
 

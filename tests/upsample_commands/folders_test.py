@@ -27,7 +27,8 @@ class Folders(Command):
         self.assertIn("b.png", result.stderr.decode().splitlines()[-2])
         self.assertIn("e.png", result.stderr.decode().splitlines()[-1])
         again = run("-i", pictures, "-o", self.path("large"), "--json", "--skip-existing")
-        self.assertEqual([json.loads(line)["status"] for line in again.stdout.splitlines()], ["skipped", "failed", "skipped", "failed"])
+        self.assertEqual([json.loads(line)["status"] for line in again.stdout.splitlines()],
+                         ["skipped", "failed", "skipped", "failed"])
         for name in ("a.png", "b.png", "c.PNG", "e.png"):
             (pictures / name).unlink()
         nothing = run("-i", pictures, "-o", self.path("large"))

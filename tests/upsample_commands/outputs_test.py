@@ -68,7 +68,8 @@ class Outputs(Command):
         self.assertEqual(piped.returncode, PICTURE_FAILED)
         self.assertIn("No space left", piped.stderr.decode())
         with open("/dev/full", "wb") as full:
-            json_lines = subprocess.run([PROGRAM, "-i", source, "-o", self.path("out.png"), "--json"], stdout=full, stderr=subprocess.PIPE)
+            json_lines = subprocess.run([PROGRAM, "-i", source, "-o", self.path("out.png"), "--json"], stdout=full,
+                                        stderr=subprocess.PIPE)
         self.assertEqual(json_lines.returncode, PICTURE_FAILED)
 
     def test_what_is_no_file_is_written_to(self):
@@ -85,7 +86,8 @@ class Outputs(Command):
         with self.path("redirected").open("wb") as target:
             subprocess.run([PROGRAM, "-i", source, "-o", "/dev/stdout"], stdout=target, check=True)
         self.assertEqual(read(self.path("redirected")).size, (60, 40))
-        substituted = subprocess.run(["bash", "-c", '"$0" -i "$1" -o >(cat); wait', PROGRAM, source], stdout=subprocess.PIPE, check=True)
+        substituted = subprocess.run(["bash", "-c", '"$0" -i "$1" -o >(cat); wait', PROGRAM, source], stdout=subprocess.PIPE,
+                                     check=True)
         self.assertEqual(Image.open(io.BytesIO(substituted.stdout)).size, (60, 40))
 
     def test_links_are_followed_and_modes_kept(self):

@@ -8,7 +8,7 @@
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
 #include "device/cuda_driver.h"
-#include "plan/run_context.h"
+#include "device/run_context.h"
 
 extern "C" {
 int upsample_copy_f32_argv(void **);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choice/kernel_properties.h"
 #include "choice/other_steps_time.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"

@@ -23,7 +23,7 @@ bool stores_at_odd_elements(const KernelTraits &kernel, const Problem &problem);
 /// Once, before the first blocks have something to compute. In seconds, as all of it.
 double before_first_block(const KernelTraits &kernel);
 
-/// Of each block, whose elements are sums of so many products.
+/// What each block takes beside its products; its elements are sums of so many.
 double block_overhead(const KernelTraits &kernel, const Problem &problem, double products);
 
 }  // namespace conv_transpose

@@ -2,7 +2,6 @@
 #include "choice/flat_gradient_tiles.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "choice/flat_extent.h"
 #include "choice/launch_limits.h"
@@ -18,10 +17,13 @@ double rows_seen_by(int64_t rows, const FlatExtent &y, const FlatExtent &z) {
     return double(run) + double(z.reach()) * double(std::min(run, y.pitch));
 }
 
-// Of an image.
+// How many rows an image has, gaps included.
 double row_pitch(const Problem &p) {
     return double(FlatExtent(p.height(), false).pitch) * double(FlatExtent(p.depth(), false).pitch);
 }
+
+// How many of `all` a block has, at most so many; blocks have about as many each.
+int64_t share_of_block(int64_t all, int64_t most) { return ceil_divide(all, ceil_divide(all, most)); }
 
 }  // namespace
 
@@ -29,47 +31,43 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
     constexpr int64_t positions_worth_a_part = 512, most_part_floats = int64_t{16} << 20;
     const int64_t most_parts = std::min(images * input_positions(p) / positions_worth_a_part,
                                         most_part_floats / std::max<int64_t>(p.weight_elements(), 1));
-    if (k.packs_groups && !k.any_layout) {
-        // Pictures are read as they lie, by a task for each part, which has a share of the rows.
-        constexpr int64_t most_tasks = 16;
-        segment_cells = tile_rows = part_segments = part_tiles = block_inputs = block_outputs = 1;
-        rows = double(images) * double(p.height().input) * double(p.depth().input);
-        parts = std::clamp<int64_t>(most_parts, 1, most_tasks);
-        return;
-    }
+    if (k.packs_groups && !k.any_layout) share_rows(p, images, most_parts);
+    else if (k.min_channels_of_place) take_one_tile(k, p, images, channels_inside);
+    else cut(k, p, images, channels_inside, most_parts);
+}
+
+// Pictures are read as they lie, by a task for each part, which has a share of the rows.
+void FlatGradientTiles::share_rows(const Problem &p, int64_t images, int64_t most_parts) {
+    constexpr int64_t most_tasks = 16;
+    segment_cells = tile_rows = part_segments = part_tiles = block_inputs = block_outputs = 1;
+    rows = double(images) * double(p.height().input) * double(p.depth().input);
+    parts = std::clamp<int64_t>(most_parts, 1, most_tasks);
+}
+
+void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside, int64_t most_parts) {
     const FlatExtent x(p.width(), false), y(p.height(), false), z(p.depth(), false);
     // Rows are copied as they lie.
     const int64_t planes =
         product_of_axes(p, [&](const Axis &a) { return &a == &p.width() ? a.stride : std::min(a.stride, a.kernel); });
     // Where groups are the channels, a task has one panel, and all taps are what a panel computes.
     const int64_t groups = k.packs_groups ? 1 : p.groups;
-    // About as many each.
-    const auto block = [](int64_t all, int64_t most) {
-        const int64_t of_block = ceil_divide(all, ceil_divide(all, most));
-        return std::pair{of_block, ceil_divide(all, of_block)};
-    };
     const int64_t out_channels = p.out_channels / p.groups;
-    const auto [outputs, out_blocks] = block(out_channels, channels_inside ? out_channels : 108);
+    const int64_t outputs = share_of_block(out_channels, channels_inside ? out_channels : 108);
     // The output gradient is copied for each block of input channels: where few taps see an element of it, those are large, but
     // so that their sums stay in the second cache.
     constexpr int64_t sums = 192 << 10, least_inputs = 160;
     const int64_t worth_a_copy = least_inputs * std::max<int64_t>(4 * planes / taps(p), 1);
     const int64_t most_inputs = std::max(std::min(worth_a_copy, sums / (outputs * taps(p))), least_inputs);
-    const auto [inputs, in_blocks] = block(ceil_divide(p.in_channels / groups, k.tile_in_channels),
-                                           k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
+    const int64_t panels = ceil_divide(p.in_channels / groups, k.tile_in_channels);
+    const int64_t inputs = share_of_block(panels, k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
     block_inputs = inputs, block_outputs = outputs;
-    if (k.min_channels_of_place) {
-        take_one_tile(k, p, images, channels_inside);
-        return;
-    }
 
     // What is copied stays in the second cache.
     constexpr int64_t copied_floats = 96 << 10, least = 64, most = 1024;
     const int64_t lanes = inputs * k.tile_in_channels, seen = (k.packs_groups ? lanes : outputs) * planes;
     const int64_t wanted = std::clamp(copied_floats / (lanes + seen), least, most);
-    int64_t segments = ceil_divide(x.cells, wanted + wanted / 4);
-    segment_cells = ceil_divide(x.cells, segments);
-    const int64_t pitch = segments == 1 ? x.pitch : segment_cells + 1 + x.reach();
+    segment_cells = share_of_block(x.cells, wanted + wanted / 4);
+    const int64_t pitch = segment_cells == x.cells ? x.pitch : segment_cells + 1 + x.reach();
     rows = double(images) * y.pitch * z.pitch;
     const int64_t all_rows = static_cast<int64_t>(std::min(rows, double(max_elements_32bit())));
     // Tiles of many rows copy fewer of them twice, and their products begin less often (cycles of a core with AVX2, which half and
@@ -85,12 +83,14 @@ FlatGradientTiles::FlatGradientTiles(const KernelTraits &k, const Problem &p, in
         const double time = products * begun * (stays ? 1 : from_third_cache) + copied / of_rows;
         if (n == 1 || time < least_time) tile_rows = n, least_time = time;
     }
-    if (all_rows > 0) tile_rows = ceil_divide(all_rows, ceil_divide(all_rows, tile_rows));  // of about as many
+    if (all_rows > 0) tile_rows = share_of_block(all_rows, tile_rows);
+    const int64_t tasks = ceil_divide(panels, inputs) * ceil_divide(out_channels, outputs) * groups;
+    cut_into_parts(ceil_divide(all_rows, tile_rows), ceil_divide(x.cells, segment_cells), tasks, most_parts);
+}
 
-    // Parts make tasks, and each of them writes all weights.
+// Parts make tasks, and each of them writes all weights.
+void FlatGradientTiles::cut_into_parts(int64_t tiles, int64_t segments, int64_t tasks, int64_t most_parts) {
     constexpr int64_t wanted_tasks = 4;
-    const int64_t tiles = ceil_divide(all_rows, tile_rows), tasks = in_blocks * out_blocks * groups;
-    segments = ceil_divide(x.cells, segment_cells);
     const int64_t wanted_parts = std::min(ceil_divide(wanted_tasks, tasks), most_parts);
     part_tiles = ceil_divide(tiles, std::clamp<int64_t>(wanted_parts, 1, tiles));
     const int64_t of_tiles = ceil_divide(tiles, part_tiles);

@@ -19,6 +19,9 @@ struct FlatGradientTiles {
     FlatGradientTiles(const KernelTraits &, const Problem &, int64_t images, bool channels_inside = false);
 
   private:
+    void share_rows(const Problem &, int64_t images, int64_t most_parts);
+    void cut(const KernelTraits &, const Problem &, int64_t images, bool channels_inside, int64_t most_parts);
+    void cut_into_parts(int64_t tiles, int64_t segments, int64_t tasks, int64_t most_parts);
     void take_one_tile(const KernelTraits &, const Problem &, int64_t images, bool channels_inside);
 };
 

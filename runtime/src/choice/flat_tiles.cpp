@@ -88,9 +88,9 @@ class Cut {
         return channels * product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
     }
 
-    // Where taps see several rows, tiles of some rows copy fewer of them twice; products with all taps read whole rows, which lie side
-    // by side. Fewer segments, which are wider, are taken where they compute less; so are those that fill register tiles: k7 s2 64 to
-    // 3, 512x512, 0.86 to 0.93 of the time, Winograd's k3 64 to 64 256x256 0.95 (EPYC, 2026-11-24).
+    // Where taps see several rows, tiles of some rows copy fewer of them twice; products with all taps read whole rows, which lie
+    // side by side. Fewer segments, which are wider, are taken where they compute less; so are those that fill register tiles: k7
+    // s2 64 to 3, 512x512, 0.86 to 0.93 of the time, Winograd's k3 64 to 64 256x256 0.95 (EPYC, 2026-11-24).
     void cut_segments(FlatTiles &t) {
         constexpr int64_t times_wider = 4, fewer = 4;
         const bool sees_rows = y_.reach() + z_.reach() > 0 && !k_.packs_groups && !k_.computes_taps;
@@ -140,7 +140,8 @@ class Cut {
             if (t.tile_rows == 0 || cost < least_cost) t.tile_rows = n, least_cost = cost;
         }
         // Register tiles of Winograd's tiles that are not full cost more than what no longer stays in the cache (ten layers of one
-        // axis, with half of the cache for copies, 0.94 of the time; of eight rows of 90 that all fit 1.18 times; EPYC, 2026-11-24).
+        // axis, with half of the cache for copies, 0.94 of the time; of eight rows of 90 that all fit 1.18 times; EPYC,
+        // 2026-11-24).
         for (int64_t n = first + unit; is_winograd() && n * pitch_ <= most_of_winograd && n <= all_rows_; n += unit) {
             const double cost = cost_of(n);
             if (cost < less * least_cost) t.tile_rows = n, least_cost = cost;
@@ -199,15 +200,16 @@ class Cut {
     double computed(const FlatTiles &t, int64_t n) const {
         if (n == 0) return 0.0;
         if (is_winograd())
-            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * tile_.height * tile_.width);
+            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * tile_.height *
+                          tile_.width);
         const double all = k_.only_cells      ? std::ceil(double(n) * real_cells(t))
                            : k_.computes_taps ? positions(n)
                                               : double((n - 1) * pitch_ + row_cells_);
         return double(round_up(static_cast<int64_t>(all), k_.tile_places));
     }
-    // Of a row, on average.
+    // How many cells of a row are computed, on average.
     double real_cells(const FlatTiles &t) const { return double(y_.cells * z_.cells * t.segment_cells) / image_rows_; }
-    // Of the picture, without gaps, which taps of so many rows see.
+    // How many positions of the picture, without gaps, the taps of so many rows see.
     double positions(int64_t n) const {
         const double rows = std::min(double(n + seen_rows_) / image_rows_, double(p_.batch)) * double(y_.seen * z_.seen);
         return std::ceil(rows) * double(std::min(x_.seen, row_cells_ + x_.reach()));

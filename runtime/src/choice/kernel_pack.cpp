@@ -15,7 +15,7 @@
 
 #include "HalideRuntime.h"
 #include "choice/registry.h"
-#include "plan/run_context.h"
+#include "device/run_context.h"
 
 namespace conv_transpose {
 

@@ -2,6 +2,7 @@
 #include "choice/other_steps_time.h"
 
 #include "algorithm/machine_facts.h"
+#include "choice/kernel_properties.h"
 #include "choice/packed_pictures.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"

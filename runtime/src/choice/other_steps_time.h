@@ -18,10 +18,10 @@ double mirroring_time(const KernelTraits &kernel, const Computation &computation
 /// What blocks of a cluster take to meet, and to add their parts of a tile.
 double cluster_time(double tile_elements);
 
-/// Of a result that is turned to channels_first.
+/// What it takes to turn a result to channels_first.
 double turning_time(const Computation &computation);
 
-/// Of the parts of a sum.
+/// What adding the parts of a sum takes.
 double adding_time(const KernelTraits &kernel, const Computation &computation);
 
 }  // namespace conv_transpose

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choice/kernel_properties.h"
 #include "choice/launch_ranges.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"

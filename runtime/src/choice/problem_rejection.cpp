@@ -6,6 +6,7 @@
 #include "choice/flat_extent.h"
 #include "choice/flat_gradient_tiles.h"
 #include "choice/flat_tiles.h"
+#include "choice/kernel_properties.h"
 #include "choice/launch_limits.h"
 #include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"

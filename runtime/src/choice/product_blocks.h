@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "choice/kernel_traits.h"
+#include "choice/kernel_properties.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
 

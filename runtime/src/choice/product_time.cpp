@@ -8,6 +8,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/block_overhead.h"
+#include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
@@ -168,7 +169,7 @@ std::vector<int64_t> taps_of_each_phase(const KernelTraits &k, const Problem &p)
     return all;
 }
 
-// Of blocks that begin at once, the longest first: how long those are that the first multiprocessor has, in averages of all.
+// Blocks begin at once, the longest first. How long those of the first multiprocessor are, in averages of all.
 std::vector<double> blocks_of_first(const KernelTraits &k, const Problem &p, double blocks, int64_t multiprocessors) {
     const std::vector<int64_t> taps = taps_of_each_phase(k, p);
     const double phases = double(taps.size()), all = std::max(std::accumulate(taps.begin(), taps.end(), 0.0), 1.0);

@@ -8,7 +8,7 @@
 
 namespace conv_transpose {
 
-/// Of an element, on average.
+/// How many products an element has, on average.
 double products_of_element(const KernelTraits &kernel, const Problem &problem);
 
 /// The kernel's own step, in seconds.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choice/flat_tiles.h"
+#include "choice/kernel_properties.h"
 #include "choice/launch_limits.h"
 #include "choice/picture_frame.h"
 #include "choice/problem_rejection.h"

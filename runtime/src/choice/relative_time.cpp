@@ -9,6 +9,7 @@
 #include "choice/flat_tiles.h"
 #include "device/machine.h"
 #include "problem/counting.h"
+#include "problem/layouts.h"
 
 namespace conv_transpose {
 

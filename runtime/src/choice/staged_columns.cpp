@@ -51,8 +51,8 @@ double full_lanes(const StagedOutputAxis<int64_t> &x) { return double(x.kernel) 
 // In these units kernels for any attributes (schedules/cuda_gather.h) took as long at 2 to 4.1, up to 5.7 times as long from 4.7
 // on, and less below 2: 46 layers of float16 and float32 (H200, 2026-11-23).
 constexpr double worth_staging = 4.1;
-// Of the forward operation with groups side by side, beside kernels that read vectors of them, which take 0.88 to 2.7 times as long
-// (ten layers, H200, 2026-11-24), but of fewer taps of a column 0.3 to 0.7 times.
+// Forward with groups side by side: kernels that read vectors of them take 0.88 to 2.7 times as long (ten layers, H200,
+// 2026-11-24), but 0.3 to 0.7 times where a column has fewer taps.
 constexpr double worth_staging_groups = 8;
 constexpr int64_t few_taps = 3;
 

@@ -7,6 +7,7 @@
 
 #include "algorithm/element_format.h"
 #include "choice/kernel_traits.h"
+#include "problem/layouts.h"
 
 namespace conv_transpose {
 

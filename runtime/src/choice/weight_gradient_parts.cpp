@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algorithm/machine_facts.h"
+#include "choice/kernel_properties.h"
 #include "choice/launch_ranges.h"
 #include "choice/other_steps_time.h"
 #include "choice/staged_columns.h"

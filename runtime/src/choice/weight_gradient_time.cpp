@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "algorithm/machine_facts.h"
+#include "choice/kernel_properties.h"
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
 #include "choice/other_steps_time.h"

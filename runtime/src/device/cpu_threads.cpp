@@ -11,7 +11,7 @@
 
 #include "HalideRuntime.h"
 #include "conv_transpose/conv_transpose.h"
-#include "plan/run_context.h"
+#include "device/run_context.h"
 
 namespace conv_transpose {
 

@@ -14,8 +14,8 @@
 
 #include "HalideRuntime.h"
 #include "device/cuda_driver.h"
+#include "device/run_context.h"
 #include "device/tensor_map.h"
-#include "plan/run_context.h"
 
 namespace conv_transpose {
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "HalideRuntime.h"
-#include "plan/run_context.h"
+#include "device/run_context.h"
 
 using conv_transpose::RunContext;
 

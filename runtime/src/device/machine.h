@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "choice/kernel_traits.h"
-
 namespace conv_transpose {
+
+enum class CpuLevel { baseline, avx2, avx512, avx512_bf16 };
 
 struct Machine {
     CpuLevel cpu_level = CpuLevel::baseline;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "conv_transpose/device_memory.h"
-#include "plan/plan_requests.h"
+#include "problem/enumerators.h"
 
 namespace conv_transpose {
 

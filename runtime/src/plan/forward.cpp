@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "choice/flat_tiles.h"
+#include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "choice/computation.h"
+#include "choice/kernel_properties.h"
 #include "choice/registry.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"

@@ -1,4 +1,5 @@
 // Plan: checking what a run is given, and running.
+#include "choice/kernel_properties.h"
 #include "conv_transpose/conv_transpose.h"
 
 #include <cstdio>

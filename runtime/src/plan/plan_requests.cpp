@@ -9,19 +9,11 @@
 #include "algorithm/listed.h"
 #include "choice/tensor_formats.h"
 #include "plan/epilogue_arguments.h"
+#include "problem/enumerators.h"
 
 namespace conv_transpose {
 
 namespace {
-
-// An enumeration may hold any number, from a cast or from C.
-template <class Enum>
-void require_enumerator(const std::string &field, Enum value, Enum last, const std::string &valid) {
-    const int number = static_cast<int>(value);
-    if (number < 0 || number > static_cast<int>(last))
-        throw InvalidProblem(field, field + " is " + std::to_string(number) + ", but it must be one of " +
-                                        valid + ", which are 0 to " + std::to_string(static_cast<int>(last)));
-}
 
 void require_format(const std::string &tensor, const TensorFormat &format) {
     constexpr auto last = static_cast<ElementType>(std::size(storages) - 1);
@@ -31,8 +23,6 @@ void require_format(const std::string &tensor, const TensorFormat &format) {
 }
 
 }  // namespace
-
-void require_device(Device device) { require_enumerator("device", device, Device::cuda, "automatic, cpu and cuda"); }
 
 void require_valid(const PlanOptions &options) {
     const Epilogue &e = options.epilogue;

@@ -7,7 +7,6 @@
 namespace conv_transpose {
 
 /// Throws InvalidProblem, naming the field.
-void require_device(Device device);
 void require_valid(const PlanOptions &options);
 
 /// Refuses pixels that are narrower than their channels, or wider where that is not supported.

@@ -10,6 +10,7 @@
 
 #include "HalideRuntime.h"
 #include "HalideRuntimeCuda.h"
+#include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
 #include "device/element_types.h"
 

@@ -8,8 +8,8 @@
 
 #include "algorithm/signature.h"
 #include "choice/kernel_traits.h"
+#include "device/run_context.h"
 #include "device/tensor_map.h"
-#include "plan/run_context.h"
 #include "plan/view.h"
 
 namespace conv_transpose {

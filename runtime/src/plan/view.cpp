@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
 #include "problem/counting.h"
 

@@ -1,5 +1,6 @@
 // The weight gradient as a recipe, for implicit products: of pictures in channels_first as they lie, or of pictures with
 // channels innermost, where what does not lie so is packed before.
+#include "choice/kernel_properties.h"
 #include "choice/registry.h"
 #include "choice/weight_gradient_parts.h"
 #include "plan/builders.h"
