@@ -30,7 +30,8 @@ def stores_second_alone(block):
 
 def sets_zeros_alone(block):
     """Whether unexecuted statements begin sums, and compute nothing else but places."""
-    return any("0f00000000" in text for text in block) and all(re.match(r"(mov|shl)\.b\d\d|bra", text) for text in block)
+    return any(re.search(r"0f00000000|mov\.b32\s+%r\d+, 0$", text) for text in block) and \
+        all(re.match(r"(mov|shl)\.b\d\d|bra", text) for text in block)
 
 
 # What no problem can reach: of which kernels, which unexecuted blocks, and why.
@@ -39,6 +40,8 @@ EXPLAINED = [
      "pairs of a tile begin at even channels or columns of the result, none before its first, and it has an end alone: where the "
      "second of a pair is inside, the first is"),
     (r"weight_gradient_f32_cuda_dense_", sets_zeros_alone, "sums of no positions: a part has a row of them at least"),
+    (r"^input_gradient_\w+_cuda_(depthwise|gather)_any_nhwc", sets_zeros_alone,
+     "sums of no taps: a kernel has one at least, where a phase may have none"),
 ]
 
 

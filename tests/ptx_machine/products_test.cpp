@@ -134,6 +134,13 @@ TEST(PtxMachine, FindsSharedMemoryThatIsWrittenBeforeAProductHasReadIt) {
     EXPECT_EQ(error_of_product(ready + product + wait_for_product + barrier + own), "none");
 }
 
+// All groups of eight rows of A are the same: it begins at 2048 and ends at 2304, counted side by side at 4096.
+TEST(PtxMachine, FindsOperandsThatEndBehindSharedMemoryForComputeSanitizer) {
+    const std::string overlapping = fill + ready + replaced(product, "68720001024", "524416") + wait_for_product;
+    EXPECT_TRUE(tells(error_of(overlapping, 128, 4080), "compute-sanitizer"));
+    EXPECT_EQ(error_of(overlapping, 128, 4096), "none");
+}
+
 TEST(PtxMachine, FindsAMissingProxyFence) {
     EXPECT_TRUE(tells(error_of_product(barrier + product + wait_for_product), "proxy fence"));
     EXPECT_TRUE(tells(error_of_product(fence + product + wait_for_product), "race"));

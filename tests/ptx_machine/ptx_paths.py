@@ -228,14 +228,25 @@ class Values:
 
     def is_rest(self, text):
         """Of a comparison for less: whether a number is compared with the end of the divisor's multiple that it lies in, by a
-        quotient that is one too small at most. Then it is less, whatever it is."""
+        quotient that is one too small at most, or what an exact quotient leaves of it with the divisor. Then it is less,
+        whatever it is."""
         match = re.fullmatch(r"setp\.lt\.s32 %p\d+, (\S+), (\S+);", text)
+        if match and self.is_left_by_reciprocal(*match.groups()):
+            return True
         for step, end in filter(None, (match and self.parts(match[2], r"add\.s32"),)):
             one_more = re.fullmatch(r"selp\.b32 \S+, (\S+), 0, (\S+);", self.made.get(step, ""))
             if one_more and self.made.get(one_more[2]) == f"setp.ge.s32 {one_more[2]}, {match[1]}, {end};" and \
                     one_more[1] in self.parts(end, r"add\.s32"):
                 return True
         return False
+
+    def is_left_by_reciprocal(self, rest, divisor):
+        """Whether it is a number without the divisor's multiple, by the half of a number that the host has made for it
+        (algorithm/fast_division.h)."""
+        left = re.fullmatch(r"sub\.s32 \S+, (\S+), (\S+);", self.made.get(rest, ""))
+        multiple = left and re.fullmatch(rf"mul\.lo\.s32 \S+, (\S+), {re.escape(divisor)};", self.made.get(left[2], ""))
+        quotient = multiple and re.fullmatch(r"mul\.hi\.u32 \S+, (\S+), %r\d+;", self.made.get(multiple[1], ""))
+        return bool(quotient) and self.made.get(quotient[1]) == f"shl.b32 {quotient[1]}, {left[1]}, 1;"
 
     def is_zero(self, value):
         made = self.made.get(value, "")
