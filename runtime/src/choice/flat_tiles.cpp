@@ -88,9 +88,9 @@ class Cut {
         return channels * product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
     }
 
-    // Where taps see several rows, tiles of some rows copy fewer of them twice; products with all taps read whole rows, which lie side
-    // by side. Fewer segments, which are wider, are taken where they compute less; so are those that fill register tiles: k7 s2 64 to
-    // 3, 512x512, 0.86 to 0.93 of the time, Winograd's k3 64 to 64 256x256 0.95 (EPYC, 2026-11-24).
+    // Where taps see several rows, tiles of some rows copy fewer of them twice; products with all taps read whole rows, which lie
+    // side by side. Fewer segments, which are wider, are taken where they compute less; so are those that fill register tiles: k7
+    // s2 64 to 3, 512x512, 0.86 to 0.93 of the time, Winograd's k3 64 to 64 256x256 0.95 (EPYC, 2026-11-24).
     void cut_segments(FlatTiles &t) {
         constexpr int64_t times_wider = 4, fewer = 4;
         const bool sees_rows = y_.reach() + z_.reach() > 0 && !k_.packs_groups && !k_.computes_taps;
@@ -140,7 +140,8 @@ class Cut {
             if (t.tile_rows == 0 || cost < least_cost) t.tile_rows = n, least_cost = cost;
         }
         // Register tiles of Winograd's tiles that are not full cost more than what no longer stays in the cache (ten layers of one
-        // axis, with half of the cache for copies, 0.94 of the time; of eight rows of 90 that all fit 1.18 times; EPYC, 2026-11-24).
+        // axis, with half of the cache for copies, 0.94 of the time; of eight rows of 90 that all fit 1.18 times; EPYC,
+        // 2026-11-24).
         for (int64_t n = first + unit; is_winograd() && n * pitch_ <= most_of_winograd && n <= all_rows_; n += unit) {
             const double cost = cost_of(n);
             if (cost < less * least_cost) t.tile_rows = n, least_cost = cost;
@@ -179,6 +180,17 @@ class Cut {
         t.run_results = run_results(t);
         t.stored_rows = of_all(t.tile_rows, [](int64_t n) { return double(n); }) * segments;
         t.copied_floats = copied(t.tile_rows) * summed();
+        t.seen_share = seen(t);
+    }
+
+    // A register tile's cells are of one place in each of a tile's images, or so many neighbours.
+    double seen(const FlatTiles &t) const {
+        if (!k_.only_cells || k_.joined_terms) return 1;
+        const double images = t.tile_rows % (y_.pitch * z_.pitch) == 0 ? double(t.tile_rows) / image_rows_ : 1;
+        const double along_x = std::max(double(k_.tile_places) / std::min(images, double(p_.batch)), 1.0);
+        const double along_y = 1 + (along_x - 1) / double(row_cells_), along_z = 1 + (along_y - 1) / double(y_.cells);
+        return seen_share(p_.width(), x_.cells, along_x) * seen_share(p_.height(), y_.cells, along_y) *
+               seen_share(p_.depth(), z_.cells, along_z);
     }
 
     int64_t run_results(const FlatTiles &t) const {
@@ -186,7 +198,8 @@ class Cut {
         const int64_t row = forward_ ? std::min(t.segment_cells * x.stride, results(x)) : t.segment_cells;
         if (!k_.turns_channels || segments_ > 1 || t.tile_rows % y_.pitch != 0) return row;
         const int64_t plane = row * results(p_.height());
-        return t.tile_rows % (y_.pitch * z_.pitch) == 0 ? plane * results(p_.depth()) : plane;
+        const bool has_holes = forward_ && live_planes(p_) < std::min(p_.depth().stride, p_.depth().output());
+        return t.tile_rows % (y_.pitch * z_.pitch) == 0 && !has_holes ? plane * results(p_.depth()) : plane;
     }
 
     template <class OfRows>
@@ -199,7 +212,7 @@ class Cut {
     double computed(const FlatTiles &t, int64_t n) const {
         if (n == 0) return 0.0;
         if (is_winograd())
-            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * tile_.height * tile_.width);
+            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * area(tile_));
         const double all = k_.only_cells      ? std::ceil(double(n) * real_cells(t))
                            : k_.computes_taps ? positions(n)
                                               : double((n - 1) * pitch_ + row_cells_);
