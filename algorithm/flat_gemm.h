@@ -19,23 +19,67 @@ inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, 
     for (std::size_t d = tap.plane.size(); d-- > 0;) plane = plane * places.axes()[d].planes + tap.plane[d];
     std::vector<Expr> values{places.shift(tap), plane};
     values.insert(values.end(), tap.kernel.begin(), tap.kernel.end());
+    for (std::size_t d = 0; f.size.skips_zeros() && d < tap.plane.size(); d++) {
+        values.push_back(first_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
+        values.push_back(last_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
+    }
     f.taps(v.tap, v.phase) = Halide::Tuple(values);
     f.live_taps(v.phase) = live;
 }
 
-/// The table of cells. Vectors go beyond a row's end, and the next row's are written after them.
+/// The table of where the cells of a register tile lie: the first and the last coordinate on each axis.
+inline void define_cell_boxes(FlatGemmFuncs &f, const Places &places) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const int rank = static_cast<int>(places.axes().size());
+    f.boxed = RDom({{0, places.row_cells()}, {0, places.rows()}}, "boxed");
+    RDom &r = f.boxed;
+    const FuncRef row = f.cell_rows(r[1], v.tile);
+    r.where(row[rank - 1] >= 0);
+    const Expr number = promised(row[rank - 1] + r[0] * places.cell_step(v.tile), places.most_cells(f.size.vector));
+    std::vector<Expr> none, box;
+    for (int d = 0; d < rank; d++) none.insert(none.end(), {Int(32).max(), -1});
+    f.cell_boxes(v.register_tile, v.tile) = Tuple(none);
+    const FuncRef so_far = f.cell_boxes(number / f.size.positions, v.tile);
+    for (int d = 0; d < rank; d++) {
+        const Expr at = d == 0 ? Expr(r[0]) : row[d - 1];
+        box.insert(box.end(), {min(so_far[2 * d], at), max(so_far[2 * d + 1], at)});
+    }
+    f.cell_boxes(number / f.size.positions, v.tile) = Tuple(box);
+}
+
+/// The tables of cells: of a row's first one, and of where each is. Vectors go beyond a row's end, and repeat its last cell.
 inline void define_cells(FlatGemmFuncs &f, const Places &places) {
     using namespace Halide;
     const FlatGemmVars &v = f.v;
     const int vector = f.size.vector;
+    const Expr number = v.tile * places.rows() + v.row;
+    std::vector<Expr> row = places.row(number);
+    row.back() = select(places.is_row(number), places.first_cell_of(v.row, v.tile), -1);
+    f.cell_rows(v.row, v.tile) = Tuple(row);
     f.cell_count(v.tile) = places.cells_before(places.rows_of(v.tile), v.tile);
     f.cell_places(v.place, v.tile) = 0;
     f.placed = RDom({{0, vector}, {0, rounded_up(places.row_cells(), vector)}, {0, places.rows()}}, "placed");
     RDom &r = f.placed;
-    r.where(places.is_row(v.tile * places.rows() + r[2]));
-    const Expr cell = r[1] * vector + r[0];
-    f.cell_places(promised(places.cells_before(r[2], v.tile) + cell, places.most_cells(vector)), v.tile) =
-        r[2] * places.pitch() + min(cell, places.row_cells() - 1);
+    const Expr first = f.cell_rows(r[2], v.tile)[row.size() - 1], cell = min(r[1] * vector + r[0], places.row_cells() - 1);
+    r.where(first >= 0);
+    const Expr at = first + cell * places.cell_step(v.tile);
+    f.cell_places(promised(at, places.most_cells(vector)), v.tile) = r[2] * places.pitch() + cell;
+    if (f.size.skips_zeros()) define_cell_boxes(f, places);
+}
+
+/// So much is summed of a tap for a register tile: nothing where it sees zeros alone.
+inline void define_seen_terms(FlatGemmFuncs &f, const Places &places, const Expr &terms) {
+    const FlatGemmVars &v = f.v;
+    const int rank = static_cast<int>(places.axes().size());
+    Expr sees = v.tap < f.live_taps(v.phase) && v.register_tile * f.size.positions < f.cell_count(v.tile);
+    for (int d = 0; d < rank; d++) {
+        const Expr first = d == 0 ? places.first_cell(v.segment) : Expr(0);
+        const auto tap = [&](int i) -> Expr { return f.taps(v.tap, v.phase)[2 + rank + 2 * d + i]; };
+        const auto cell = [&](int i) -> Expr { return first + f.cell_boxes(v.register_tile, v.tile)[2 * d + i]; };
+        sees = sees && cell(1) >= tap(0) && cell(0) <= tap(1);
+    }
+    f.seen_terms(v.tap, v.register_tile, v.phase, v.segment, v.tile) = select(sees, terms, 0);
 }
 
 /// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,
@@ -49,11 +93,7 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
     std::vector<Expr> index{v.lane};
     Expr seen_channel, shift, plane, of_spot = 1;
-    // Halide's bounds of a tile's cells count rows that lie between planes and images.
     const int positions = f.size.positions;
-    const auto of_cells = [&](const Expr &count) -> Expr {
-        return f.size.only_cells ? select(v.place / positions * positions < f.cell_count(v.tile), count, 0) : count;
-    };
     if (f.size.joined_terms) {
         // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
         const bool in_spots = !f.size.taps_inside(), is_turned = in_spots && f.size.turned;
@@ -68,7 +108,9 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         const Expr all = terms * most_taps, chunk = in_spots ? all : share_of(all, f.size.chunk);
         f.reduced.domain = RDom({{0, chunk}, {0, together}}, "reduced");
         f.reduced.summed = f.reduced.domain.x, f.reduced.pair = f.reduced.domain.y;
-        if (f.size.only_cells) f.reduced.domain.where(f.reduced.summed < of_cells(chunk));
+        // Halide's bounds of a tile's cells count rows that lie between planes and images.
+        if (f.size.only_cells)
+            f.reduced.domain.where(f.reduced.summed < select(v.place / positions * positions < f.cell_count(v.tile), chunk, 0));
         const Expr term = v.chunk * chunk + f.reduced.summed;
         if (!in_spots) {
             f.reduced.domain.where(term < all);
@@ -81,10 +123,16 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         index.insert(index.end(), rank, 0);
     } else {
         RDom &r = f.reduced.domain;
-        r = f.size.pairs ? RDom({{0, summed / 2}, {0, most_taps}, {0, 2}}, "reduced") : RDom({{0, summed}, {0, most_taps}}, "reduced");
+        r = f.size.pairs ? RDom({{0, summed / 2}, {0, most_taps}, {0, 2}}, "reduced")
+                         : RDom({{0, summed}, {0, most_taps}}, "reduced");
         f.reduced.summed = r[0], f.reduced.tap = r[1];
-        r.where(r[1] < of_cells(f.live_taps(v.phase)));
         const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
+        if (f.size.skips_zeros()) {
+            define_seen_terms(f, places, f.size.pairs ? summed / 2 : summed);
+            r.where(r[0] < f.seen_terms(r[1], v.place / positions, v.phase, v.segment, v.tile));
+        } else {
+            r.where(r[1] < f.live_taps(v.phase));
+        }
         seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
         shift = tap(0), plane = tap(1);
         index.push_back(r[0]);
@@ -96,6 +144,8 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         }
         for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
     }
+    if (f.size.leaves_out_vectors())
+        f.reduced.domain.where(v.panel * f.size.channels + v.lane / f.size.vector * f.size.vector < channels);
     index.push_back(promised(panel, panels.dim(rank + 2).extent()));
     const Expr place = f.size.only_cells ? f.cell_places(v.place, v.tile) : Expr(v.place);
     const Expr first = initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);

@@ -51,6 +51,13 @@ struct FlatGemmSizes {
     bool any_layout() const { return channels_in_vectors && !turned; }
     /// Joined terms go through taps, then channels, as weights in channels_first lie, or the other way round.
     bool taps_inside() const { return joined_terms && !any_layout() && !pairs; }
+    /// Taps that see only zeros of a register tile's cells are left out.
+    bool skips_zeros() const { return only_cells && !joined_terms; }
+    /// Vectors of the last panel that no channel has are left out, where half of the registers hold the sums: with more, sums of
+    /// some vectors and of all would go from register to register (12 places x 2 vectors with AVX-512: 1.5 times as long).
+    bool leaves_out_vectors() const {
+        return channels_in_vectors && !depthwise && channels > vector && positions * channels <= vector * vector;
+    }
     int places_in_vector() const { return any_layout() ? 1 : vector; }
 };
 
@@ -76,6 +83,13 @@ struct FlatGemmFuncs {
     /// (place, tile) -> the place of a cell, which are counted without gaps: a table.
     Halide::Func cell_places{"cell_places"};
     Halide::RDom placed;  ///< element, vector, row
+    /// (row, tile) -> coordinates of a row of cells, and the number of its first one, or -1 where there is no such row: a table.
+    Halide::Func cell_rows{"cell_rows"};
+    /// (register_tile, tile) -> the first and the last coordinate of its cells, on each axis: a table.
+    Halide::Func cell_boxes{"cell_boxes"};
+    Halide::RDom boxed;  ///< cell, row
+    /// (tap, register_tile, phase, segment, tile) -> so much is summed.
+    Halide::Func seen_terms{"seen_terms"};
     /// (tile) -> how many those are.
     Halide::Func cell_count{"cell_count"};
     struct Copy {
@@ -120,6 +134,12 @@ struct FlatGemmFuncs {
     /// Stores in its update; its rows may have whole vectors.
     Halide::Expr whole_vectors;
     Halide::Func output;
+    /// (lane, group) -> what is stored without products, of channels of a group; and a second update stores it: (element, vector,
+    /// coordinates behind x, channel, group, image).
+    Halide::Func empty{"empty"};
+    std::vector<Halide::Func> in_hole;  ///< (coordinate) -> whether its phase has no taps: a table for each axis behind x
+    Halide::Expr whole_holes;  ///< they may have whole vectors
+    Halide::RDom holes;
     /// `lane` is a channel of a panel, and `vector` counts along a row; channels in vectors: `element` is one of a vector of
     /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row; turned: `row` and `vector` count runs of
     /// rows and along a run, and `lane` is a channel of a vector.

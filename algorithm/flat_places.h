@@ -33,6 +33,11 @@ struct FlatAxis {
     bool has_spots = false;      ///< a cell is a spot for each remainder, in place of planes
     Expr skipped = 0;            ///< of the first cell so many results are not there
     int tile = 1;                ///< rows are filled up to a multiple of it
+    /// Planes of phases without taps are left out of products: of a stride longer than the kernel, and of some dilations.
+    Expr has_holes = Halide::Internal::const_false();
+    Expr live_phases = phases, first_live = 0, live_step = 1;
+
+    Expr live_phase(const Expr &n) const { return (n * live_step + first_live) % stride; }
 
     /// Spots from a cell to the next.
     Expr spots() const { return has_spots ? read_stride : Expr(1); }
@@ -62,13 +67,21 @@ struct FlatAxis {
     Expr remainder(const Expr &plane) const { return plane * remainder_step % read_stride; }
 };
 
-/// This is an axis of the forward operation.
-inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs) {
-    const Expr phases = min(a.stride, outputs);
-    return {.cells = rounded_up(outputs, a.stride), .phases = phases, .stride = a.stride,
+/// This is an axis of the forward operation. Phases without taps are left out between planes: along x they are of the same vectors
+/// as the others, and rows of them lie between those of others, so that lines of the cache would be written twice (k2 s3, 64 to
+/// 32, 4 of 64x64, up to 1.8 times as long).
+inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs,
+                             bool between_planes) {
+    const Expr phases = min(a.stride, outputs), with_taps = min(a.kernel, a.stride / a.gcd);
+    FlatAxis axis{.cells = rounded_up(outputs, a.stride), .phases = phases, .stride = a.stride,
             .low = -(((a.kernel - 1) * a.dilation - a.padding_phase) / a.stride),
             .high = (phases - 1 + a.padding_phase) / a.stride,
             .read_stride = 1, .planes = 1, .remainder_step = 0, .min = input_min, .extent = input_extent};
+    if (!between_planes) return axis;
+    axis.has_holes = with_taps < a.stride;
+    axis.live_phases = select(axis.has_holes, with_taps, phases);
+    axis.first_live = select(axis.has_holes, a.stride - a.padding_phase, 0), axis.live_step = select(axis.has_holes, a.dilation, 1);
+    return axis;
 }
 
 /// This is an axis of the input gradient, which reads the output gradient with the stride.
@@ -84,6 +97,14 @@ struct Tap {
     PerAxis shift;  ///< from FlatAxis::low on; along x in spots
     PerAxis plane, kernel;
 };
+
+/// By a tap so many cells in front of the first and up to the last see data: values an axis.
+inline Expr first_seeing(const FlatAxis &axis, const Expr &shift, const Expr &plane) {
+    return rounded_up(axis.first(plane) - axis.low * axis.spots() - shift, axis.spots());
+}
+inline Expr last_seeing(const FlatAxis &axis, const Expr &shift, const Expr &plane) {
+    return (axis.last(plane) - axis.low * axis.spots() - shift) / axis.spots();
+}
 
 /// A tap of such an axis.
 inline void add_strided(Tap &tap, const FlatAxis &axis, const Expr &stride, const Expr &dilation) {
@@ -209,6 +230,17 @@ class Places {
     Expr cells_before(const Expr &row, const Expr &tile) const {
         return min(real_rows(tile * rows_, tile * rows_ + row), row) * row_cells_;
     }
+    /// Cells of a tile's images are counted together: first those that lie where the first one does, of each image, so that cells
+    /// of a register tile are at the same edges, where taps see zeros alone. So much a cell's number is more than that of the one
+    /// before.
+    Expr cell_step(const Expr &tile) const {
+        return select(has_whole_images(), rounded_up(rows_of(tile), pitch_of(outermost())), 1);
+    }
+    /// The number of a row's first cell.
+    Expr first_cell_of(const Expr &row, const Expr &tile) const {
+        const Expr before = cells_before(row, tile), of_image = max(rows_within(outermost()) * row_cells(), 1);
+        return select(has_whole_images(), before % of_image * cell_step(tile) + before / of_image, before);
+    }
     Expr is_row(const Expr &number) const {
         const PerAxis at = row(number);
         Expr is = at.back() < images_;
@@ -289,11 +321,13 @@ class Places {
 
   private:
     std::vector<FlatAxis> axes_;
-    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, row_cells_, pitch_, tiles_, all_rows_, row_places_, window_;
+    Expr images_, rows_, panels_, length_, segments_, last_begin_, cells_, row_cells_, pitch_, tiles_, all_rows_, row_places_;
+    Expr window_;
     PerAxis row_pitches_, seen_pitches_;
     Expr low_row_ = 0, seen_rows_, run_rows_, planes_ = 1;
     int positions_ = 1, vector_ = 1;
 
+    Expr has_whole_images() const { return rows_ % pitch_of(outermost()) == 0; }
     int tile_height() const { return axes_.size() > 1 ? axes_[1].tile : 1; }
     bool has_tiles() const { return tile_height() * axes_[0].tile > 1; }
     Expr most_tile_rows() const { return rounded_up(rows_, tile_height()); }

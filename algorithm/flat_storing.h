@@ -30,14 +30,14 @@ class Storing {
         PerAxis stored;
         Expr there_is = cells.back() < places.images();
         for (int d = 1; d < rank_; d++) {
-            stored.push_back(cells[d - 1] * axes[d].stride + (d == 1 ? v.phase_y : v.phase_z) - axes[d].skipped);
+            stored.push_back(cells[d - 1] * axes[d].stride + axes[d].live_phase(d == 1 ? v.phase_y : v.phase_z) - axes[d].skipped);
             there_is = there_is && stored.back() < extent(d);
             if (!Halide::Internal::is_const_zero(axes[d].skipped)) there_is = there_is && stored.back() >= 0;
         }
         stored.insert(stored.end(), {cells.back(), Halide::cast<int>(there_is)});
-        // In place of rows that there are not, which are not stored, the first cells are read.
-        const Expr first_place = f.size.only_cells ? places.cells_before(first_row, v.tile) : first_row * places.pitch();
-        stored.push_back(select(there_is, first_place, 0));
+        // In place of gaps, which are not stored, the first cells are read, of whatever phase.
+        const Expr first_place = f.size.only_cells ? places.first_cell_of(first_row, v.tile) : first_row * places.pitch();
+        stored.push_back(select(places.is_row(v.tile * places.rows() + first_row), first_place, 0));
         f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
     }
 
@@ -102,7 +102,8 @@ class Storing {
         const Expr at = s.cell * x().stride + s.phase_x - places_.early(s.segment);
         r.where(at >= 0 && at < places_.length());
         only_what_there_is(lane);
-        const Expr place = f_.size.only_cells ? promised(row(rank_ + 1) + s.cell, places_.cells_of(s.tile))
+        const Expr number = row(rank_ + 1) + s.cell * places_.cell_step(s.tile);
+        const Expr place = f_.size.only_cells ? promised(number, places_.cells_of(s.tile))
                                               : promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
         store(at, lane,
               f_.result(place, lane, panel(), phase_of_panel(phase(s.phase_x, s.phase_y, s.phase_z), panel()), s.segment,
@@ -119,7 +120,7 @@ class Storing {
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr extent(int d) const { return output_.dim(d).extent(); }
     Expr channels() const { return extent(rank_); }
-    Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
+    Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].live_phases : Expr(1); }
     Expr phases_between_runs(int d) const {
         return f_.size.turned && d < rank_ ? Halide::select(joins_rows(d), 1, phases_of(d)) : phases_of(d);
     }
@@ -133,7 +134,11 @@ class Storing {
         return dense;
     }
     // Planes, or images, of a tile that has whole ones are stored as one row each.
-    Expr joins_rows(int axis) const { return rows_are_dense(axis) && places_.rows() % places_.pitch_of(axis) == 0; }
+    Expr joins_rows(int axis) const {
+        Expr joins = rows_are_dense(axis) && places_.rows() % places_.pitch_of(axis) == 0;
+        for (int d = 1; d <= axis; d++) joins = joins && !places_.axes()[d].has_holes;
+        return joins;
+    }
     Expr rows_of_run() const {
         Expr rows = 1;
         if (!f_.size.turned) return rows;
@@ -192,7 +197,7 @@ class Storing {
     // There is none of panels beyond the last, so that nothing is computed for them.
     Expr phase_of_panel(const Expr &number, const Expr &panel) const {
         Expr all = 1;
-        for (const FlatAxis &a : places_.axes()) all = all * a.phases;
+        for (const FlatAxis &a : places_.axes()) all = all * a.live_phases;
         return promised(number, Halide::select(panel * f_.size.channels < channels(), all, 0));
     }
 
@@ -214,7 +219,7 @@ class Storing {
         const std::vector<FlatAxis> &axes = places_.axes();
         Region region;
         for (int d = 0; d < rank_; d++) {
-            region.emplace_back(0, of_run(d, axes[d].phases));
+            region.emplace_back(0, of_run(d, axes[d].live_phases));
             region.emplace_back(0, of_run(d, d == 0 ? places_.cells() : axes[d].cells));
         }
         f_.results_of_run = RDom(region, "results_of_run");
@@ -227,7 +232,7 @@ class Storing {
             r.where(at < results);
             element = element * results + at, all = all * results;
             place = place * (d == 0 ? row_pitch() : of_run(d, f_.size.only_cells ? axis.cells : axis.pitch())) + r[2 * d + 1];
-            phase = phase * of_run(d, axis.phases) + r[2 * d];
+            phase = phase * of_run(d, axis.live_phases) + r[2 * d];
         }
         f_.run_results(f_.v.element) = Tuple(0, 0);
         f_.run_results(promised(element, all)) = Tuple(place, phase);
@@ -238,7 +243,8 @@ class Storing {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const Expr at = promised(number + v.element + places_.early(v.segment), define_run_results() + f_.size.vector);
-        const Expr place = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + f_.run_results(at)[0];
+        const Expr step = f_.size.only_cells ? places_.cell_step(v.tile) : Expr(1);
+        const Expr place = f_.stored_rows(v.row, 0, 0, v.tile)[rank_ + 1] + f_.run_results(at)[0] * step;
         const Expr places = f_.size.only_cells ? places_.cells_of(v.tile) : places_.places(v.tile);
         const Expr phase = has_phases() ? v.phase + f_.run_results(at)[1] : v.phase;
         return f_.result(promised(place, places), v.lane, v.panel, phase_of_panel(phase, v.panel), v.segment, v.tile, v.group);
@@ -279,6 +285,37 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     Storing<Tensor> storing(f, output, places, finish);
     if (f.size.turned) storing.store_turned();
     else f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
+}
+
+/// Planes of phases without taps are of one value a channel, which needs no products: whole rows of it are stored as they lie.
+/// `empty` is that of channel `lane`, and `is_hole` tells whether a coordinate of an axis has such a phase.
+template <class Tensor>
+void store_holes(FlatGemmFuncs &f, Tensor &output, const Places &places, const Expr &empty,
+                 const std::function<Expr(int axis, const Expr &at)> &is_hole) {
+    using namespace Halide;
+    const int rank = static_cast<int>(places.axes().size()), vector = f.size.vector;
+    f.empty(f.v.lane, f.v.group) = empty;
+    Expr has_holes = Internal::const_false(), in_hole = has_holes;
+    for (const FlatAxis &a : places.axes()) has_holes = has_holes || a.has_holes;
+    const Expr length = output.dim(0).extent();
+    Region region{{0, vector}, {0, rounded_up(length, vector)}};
+    for (int d = 1; d < rank + 2; d++) region.emplace_back(0, output.dim(d).extent());
+    region.emplace_back(0, select(has_holes, output.dim(rank + 2).extent(), 0));
+    f.holes = RDom(region, "holes");
+    RDom &r = f.holes;
+    for (int d = 1; d < rank; d++) {
+        f.in_hole.emplace_back("in_hole");
+        f.in_hole.back()(f.v.row) = places.axes()[d].has_holes && is_hole(d, f.v.row);
+        in_hole = in_hole || f.in_hole.back()(r[d + 1]);
+    }
+    r.where(in_hole);
+    // The last vector begins early.
+    f.whole_holes = length >= vector;
+    r.where(f.whole_holes || r[0] < length);
+    std::vector<Expr> index{promised(Halide::min(r[1] * vector, max(length - vector, 0)) + r[0], length)};
+    for (int d = 1; d < rank + 3; d++) index.push_back(r[d + 1]);
+    output(index) = f.empty(r[rank + 1], r[rank + 2]);
+    f.output = output;
 }
 
 }  // namespace conv_transpose::flat_gemm

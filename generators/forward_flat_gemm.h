@@ -31,18 +31,17 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         auto &output = *this->result_;
         std::vector<GatherAxis> gather;
         std::vector<FlatAxis> axes;
-        PerAxis kernel, most, phase_counts;
+        PerAxis kernel, most;
         for (int d = 0; d < rank; d++) {
             const AxisArguments arguments = gather_arguments(this->attributes_, d);
             kernel.push_back(arguments.kernel);
             gather.push_back(GatherAxis::run_time(arguments));
-            axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent()));
+            axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent(), d == 2));
             most.push_back(gather[d].taps());
-            phase_counts.push_back(axes[d].phases);
         }
         const Expr summed = f.size.depthwise ? Expr(1) : input.dim(rank).extent(), channels = output.dim(rank).extent();
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
-        define_taps(f, places, gather, phase_counts);
+        define_taps(f, places, gather);
         if (f.size.only_cells) define_cells(f, places);
         const auto initial = [&](const Expr &channel, const Expr &group) {
             return bias_of(channel, group);
@@ -54,8 +53,10 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
             define_staged(f, places, input, load);
             define_sum(f, places, weight, product(most), summed, channels, initial);
         }
-        define_stores(f, output, places, [&](const Expr &sum) {
-            return this->rounded(activate(sum, activation, slope), this->get_target());
+        const Finish finish = [&](const Expr &sum) { return this->rounded(activate(sum, activation, slope), this->get_target()); };
+        define_stores(f, output, places, finish);
+        store_holes(f, output, places, finish(initial(f.v.lane, f.v.group)), [&](int d, const Expr &at) {
+            return gather[d].run_time_phase(at % gather[d].stride()).taps == 0;
         });
     }
 
@@ -73,14 +74,15 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
     }
 
   private:
-    static void define_taps(FlatGemmFuncs &f, const flat_gemm::Places &places, const std::vector<GatherAxis> &gather,
-                            const PerAxis &phase_counts) {
+    static void define_taps(FlatGemmFuncs &f, const flat_gemm::Places &places, const std::vector<GatherAxis> &gather) {
         using namespace flat_gemm;
+        PerAxis phase_counts;
+        for (const FlatAxis &axis : places.axes()) phase_counts.push_back(axis.live_phases);
         const PerAxis phase = digits(f.v.phase, phase_counts, divide_plainly);
         std::vector<GatherAxis::Phase> of_phase;
         PerAxis live, divisors;
         for (std::size_t d = 0; d < gather.size(); d++) {
-            of_phase.push_back(gather[d].run_time_phase(phase[d]));
+            of_phase.push_back(gather[d].run_time_phase(places.axes()[d].live_phase(phase[d])));
             live.push_back(of_phase[d].taps);
             divisors.push_back(max(of_phase[d].taps, 1));
         }

@@ -22,12 +22,12 @@
 // 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
 //
 // All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-24: k4 s2 256->3 256x256
-// 50 %, k4 s2 529->2 8 x 16x32 54 %, k8 s8 192->3 8 x 32x32 66 %, k16 s8 512->1 16 x 4000 40 %. Products reach about 80 %; reading the
-// picture, whose channels are a plane apart, takes a tenth to a quarter of the time. Positions are read once for all entries: eight
-// register tiles that lie side by side of a channel, then the next channel's. A register tile at a time, a line of each channel, took
-// 1.4 times as long of pictures of 256x256, whose channels meet in one set of the cache; four 0.9 to 1.25 times; with 24 channels
-// eight take 1.15 times as long as one. So rows are cut into no segments, which would end runs. Chunks of 128 channels in place of
-// 256 take 1.0 to 1.3 times as long.
+// 50 %, k4 s2 529->2 8 x 16x32 54 %, k8 s8 192->3 8 x 32x32 66 %, k16 s8 512->1 16 x 4000 40 %. Products reach about 80 %; reading
+// the picture, whose channels are a plane apart, takes a tenth to a quarter of the time. Positions are read once for all entries:
+// eight register tiles that lie side by side of a channel, then the next channel's. A register tile at a time, a line of each
+// channel, took 1.4 times as long of pictures of 256x256, whose channels meet in one set of the cache; four 0.9 to 1.25 times; with
+// 24 channels eight take 1.15 times as long as one. So rows are cut into no segments, which would end runs. Chunks of 128 channels
+// in place of 256 take 1.0 to 1.3 times as long.
 //
 // *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
 // (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
@@ -66,24 +66,25 @@
 // of 5x5, 45.1 ms, with it 31.6; k4 s2 128<-128, 32 of 4x4, 4.43 and 3.30; 3-D k4 s2 64<-64, 4 of 16^3, 120 and 109; forward k4 s2
 // 160->160 2 x 4^3 7.5 and 5.8). In chunks of 256 channels of a tap, turned: 1.03 times as long, at the mean of 18 layers.
 //
-// With AVX-512, an EPYC (Zen 4, one thread, which multiplies matrices of 768 at 99 GFLOP/s), 2026-11-27: tiles of cells alone, 8 places x
-// 2 vectors, beside 12 x 2 with gaps, forward 0.97 of the time at the mean of 20 layers (k5 s2 128->128 2 x 8x8 0.74), input gradients
-// 0.99 of 33 (0.75 to 1.30). Joined terms of one vector, input gradients: the fastest kernel of 26 of 43 layers, where the others' fastest
-// takes up to 1.4 times as long. 6 places x 4 vectors are as fast where channels fill them. Places: 4 vectors x 6 channels and 6 x 4 beside 4 x 5
-// 1.00 and 1.03; 2 x 12 beside 3 x 8 0.96, but of 8 channels 1.29.
+// With AVX-512, an EPYC (Zen 4, one thread, which multiplies matrices of 768 at 99 GFLOP/s), 2026-11-27: tiles of cells alone, 8
+// places x 2 vectors, beside 12 x 2 with gaps, forward 0.97 of the time at the mean of 20 layers (k5 s2 128->128 2 x 8x8 0.74),
+// input gradients 0.99 of 33 (0.75 to 1.30). Joined terms of one vector, input gradients: the fastest kernel of 26 of 43 layers,
+// where the others' fastest takes up to 1.4 times as long. 6 places x 4 vectors are as fast where channels fill them. Places: 4
+// vectors x 6 channels and 6 x 4 beside 4 x 5 1.00 and 1.03; 2 x 12 beside 3 x 8 0.96, but of 8 channels 1.29.
 //
 // Turned results are stored by runs: whole planes or images of a tile, or a row, of all phases. A table tells where each result of
 // a run is, a vector of channels is read for each of 16, and the block is turned; so short rows fill vectors, whatever the stride.
 // Row by row, with phases interleaved after the turn, results of less than a vector were stored one by one (Zen 4, 2026-11-28: 3-D
 // k3 s2 48<-8 forward, 32 of 2x6x6, 3.72 ms, now 0.84; k2 s2 320->320 2 x 4^3 3.44, 1.94; AVX2 0.84 of the time of the latter).
-// Blocks of two vectors: no gain. Copies that turn all rows for a vector of channels before the next: 1.00 of the time of 24 layers.
+// Blocks of two vectors: no gain. Copies that turn all rows for a vector of channels before the next: 1.00 of the time of 24
+// layers.
 //
 // Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: 3-D k3 s2 72<-18 16^3 4.5 ms in place
 // of 5.0, k16 s16 48<-12 25x34 4.3 and 4.7.
 //
-// Pairs of bfloat16 (AVX-512 BF16), EPYC (Zen 4), one thread, 2026-11-27: products alone, of panels and pictures that are packed, 225
-// to 236 GFLOP/s with 12 x 2, 6 x 4 and 8 x 3 register tiles, and float32's 115 to 118: of a vector of pairs of the weights and a
-// pair of the picture that is broadcast, Halide makes vdpbf16ps where `pair` is vectorized atomically inside of the channels.
+// Pairs of bfloat16 (AVX-512 BF16), EPYC (Zen 4), one thread, 2026-11-27: products alone, of panels and pictures that are packed,
+// 225 to 236 GFLOP/s with 12 x 2, 6 x 4 and 8 x 3 register tiles, and float32's 115 to 118: of a vector of pairs of the weights and
+// a pair of the picture that is broadcast, Halide makes vdpbf16ps where `pair` is vectorized atomically inside of the channels.
 // Denormal numbers, of operands and of sums, count as zero in that instruction. Input gradients join terms of any layout, and of
 // turned channels, too, which lie side by side in a spot (docs/experiments.md has what that brings).
 //
@@ -100,7 +101,8 @@ namespace conv_transpose {
 
 /// The copies of rows by vectors of places, of several widths; a row of all channels before the next, or a channel's rows. In any
 /// layout vectors need `are_dense`: that elements of a row lie side by side.
-inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false, const Halide::Expr &are_dense = Halide::Internal::const_true()) {
+inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
+                         const Halide::Expr &are_dense = Halide::Internal::const_true()) {
     using namespace Halide;
     for (std::size_t i = 0; i < f.copies.size() && f.copies[i].domain.dimensions() == 3; i++) {
         const RDom &r = f.copies[i].domain;
@@ -153,7 +155,8 @@ inline void turn_copies(FlatGemmFuncs &f) {
     const FlatGemmVars &v = f.v;
     Var channels{"channels"};
     const RDom &copied = f.copies[0].domain;
-    f.staged.update(f.copies[0].update).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
+    f.staged.update(f.copies[0].update).allow_race_conditions()
+        .split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
         .reorder({v.summed, copied[0], copied[1], channels, copied[2], v.plane}).vectorize(v.summed).unroll(copied[0]);
     f.turned_cells.compute_at(f.staged, copied[1]).reorder_storage(v.summed, v.element).reorder(v.element, v.summed)
         .bound_extent(v.element, f.size.vector).bound_extent(v.summed, f.size.vector).vectorize(v.element).unroll(v.summed);
@@ -166,7 +169,8 @@ inline void stage_turned_channels(FlatGemmFuncs &f) {
     Var channels{"channels"};
     const RDom &rest = f.copies[1].domain;
     turn_copies(f);
-    f.staged.update(f.copies[1].update).allow_race_conditions().split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
+    f.staged.update(f.copies[1].update).allow_race_conditions()
+        .split(v.summed, channels, v.summed, f.size.vector, TailStrategy::RoundUp)
         .reorder(v.summed, rest[0], channels, rest[1], v.plane).vectorize(v.summed);
 }
 
@@ -207,11 +211,13 @@ struct CpuProduct : CpuSchedule {
         Halide::Func(f.taps).compute_root();
         Halide::Func(f.live_taps).compute_root();
         store(f);
+        if (f.empty.defined()) store_holes(f);
         if (f.size.joined_terms) f.terms.compute_root();
         if (f.turned_results.defined()) turn_results(f);
         if (f.interleaved.defined()) interleave(f);
         for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
-        if (f.size.only_cells) f.cell_count.compute_at(f.output, work);
+        if (f.size.only_cells) f.cell_rows.compute_at(f.output, work), f.cell_count.compute_at(f.output, work);
+        if (f.size.skips_zeros()) f.cell_boxes.compute_at(f.output, work).update().unscheduled();
         if (f.size.only_cells) f.cell_places.compute_at(f.output, work).update().allow_race_conditions().vectorize(f.placed[0]);
         stage(f);
         multiply(f);
@@ -226,7 +232,8 @@ struct CpuProduct : CpuSchedule {
         Halide::Stage stores = f.output.update();
         stores.allow_race_conditions();
         if (!of_channels)
-            stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile, s.group});
+            stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, s.block, s.segment, s.tile,
+                            s.group});
         else if (turned)
             stores.reorder({s.element, s.lane, s.vector, s.phase_y, s.row, s.phase_z, s.lane_vector, s.panel, s.block, s.segment,
                             s.tile, s.group});
@@ -240,6 +247,24 @@ struct CpuProduct : CpuSchedule {
         if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);  // some lanes of one
         if (of_channels && !turned) stores.specialize(f.writes_vectors);
+    }
+
+    void store_holes(FlatGemmFuncs &f) const {
+        using namespace Halide;
+        const RDom &r = f.holes;
+        const int channel = r.dimensions() - 3;
+        RVar task{"task"}, vectors{"vectors"}, lane{"lane"};
+        f.empty.compute_root();
+        for (Func table : f.in_hole) table.compute_root();
+        Stage stores = f.output.update(1);
+        stores.allow_race_conditions().fuse(r[channel + 1], r[channel + 2], task);
+        if (!of_channels || turned) {
+            stores.fuse(r[channel], task, task).parallel(task).specialize(f.whole_holes).vectorize(r[0]);
+            return;
+        }
+        stores.parallel(task).specialize(f.writes_vectors)
+            .split(r[channel], vectors, lane, f.size.vector, TailStrategy::GuardWithIf)
+            .reorder(lane, vectors, r[0], r[1]).vectorize(lane);
     }
 
     void turn_results(FlatGemmFuncs &f) const {
@@ -308,6 +333,7 @@ struct CpuProduct : CpuSchedule {
         else if (f.size.joined_terms) sums.reorder(f.reduced.pair, inner, outer, f.reduced.summed);
         else if (pairs) sums.reorder(f.reduced.pair, lanes, others, f.reduced.summed, f.reduced.tap);
         else sums.reorder(inner, outer, f.reduced.summed, f.reduced.tap);
+        if (f.size.skips_zeros()) f.seen_terms.compute_at(f.sum, f.reduced.tap);
         if (pairs) sums.atomic();
         sums.vectorize(lanes, width).unroll(lanes).unroll(others);
         if (pairs) sums.vectorize(f.reduced.pair, 2);
@@ -326,7 +352,8 @@ struct CpuProduct : CpuSchedule {
             .align_bounds(v.place, f.size.positions).bound_storage(v.place, f.most_positions).vectorize(v.place, width, whole);
         f.products.update().split(v.place, register_tile, v.place, f.size.positions, TailStrategy::GuardWithIf)
             .split(register_tile, tiles, register_tile, f.size.read_tiles, TailStrategy::GuardWithIf)
-            .reorder(v.place, v.lane, v.panel, register_tile, tiles, f.chunks.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+            .reorder(v.place, v.lane, v.panel, register_tile, tiles, f.chunks.x)
+            .vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.compute_at(f.products, v.panel).bound_extent(v.place, f.size.positions)
             .bound_extent(v.lane, f.size.entries).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);

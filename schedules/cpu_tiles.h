@@ -5,7 +5,8 @@
 //   k3 s1 64->64 256x256 85 %   k(3,7) s1 32->32 256x512 89 %   k4 s2 p1 64->64 64x128 73 %   k3 s2 64->64 64x128 67 %
 //   k4 s2 p1 512->256 16x16 78 %   k2 s2 128->64 128x128 69 % (memory)   k9 s3 56->1 256x256 59 %
 // 1x1 kernels to few channels, an EPYC with AVX2, one thread, 2026-11-24, of which the picture's bytes are the limit: 32->2, two
-// volumes of 64^3, 7.7 ms (9.3 GB/s; flat products 11.3), 64->1 256x256 1.5 (2.4), 16->1 512x512 1.4 (2.4), 64->8 256x256 2.4 (3.4).
+// volumes of 64^3, 7.7 ms (9.3 GB/s; flat products 11.3), 64->1 256x256 1.5 (2.4), 16->1 512x512 1.4 (2.4), 64->8 256x256 2.4
+// (3.4).
 //
 // Order, from the inside:
 // - A register tile: vectors of cells x rows of cells x channels, 16 to 24 sums with AVX-512 and 8 to 12 with

@@ -164,6 +164,27 @@ TEST_P(ManyChannels, OfRowsWithoutGapsEqualTheOracle) {
                      "n2g1ic4oc3id3ih4iw8kd3kh2kw2sd2sh2sw2pd1", "n2g1ic2oc5ih1iw300kh1kw3sw3"}, 7);
 }
 
+// Rows and planes of phases without taps have results all the same: of strides beyond the kernel, and of dilations.
+TEST_P(ManyChannels, OfPhasesWithoutTapsEqualTheOracle) {
+    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    RandomProblems random(9);
+    for (const char *problem : {"n2g1ic5oc20id3ih3iw9kd1kh1kw1sd2sh2sw2", "n1g2ic6oc34ih4iw5kh2kw1sh4sw3ph1dh2oph2",
+                                "n2g1ic3oc17ih6iw20kh3kw3sh2sw2ph1pw1dh2dw2", "n3g1ic4oc40id2ih5iw3kd2kh1kw2sd3sh3sw1pd1opd1",
+                                "n1g1ic18oc3ih2iw4kh2kw3sh5sw2ph1", "n2g1ic5oc20id3ih4iw9kd1kh2kw2sd3sh2sw2pd1opd2",
+                                "n1g17ic17oc17id2ih3iw7kd1kh2kw3sd3sh2sw2"})
+        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+}
+
+// Taps that see zeros alone are left out; cells of a tile's images are counted together, of which the last tile has fewer.
+TEST_P(ManyChannels, OfSmallImagesEqualTheOracle) {
+    if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
+    RandomProblems random(10);
+    for (const char *problem : {"n19g1ic9oc40ih2iw3kh5kw3ph2pw1", "n37g1ic18oc17ih4iw4kh4kw4sh2sw2ph1pw1",
+                                "n1g1ic3oc48id6ih6iw6kd5kh5kw5pd2ph2pw2", "n70g1ic3oc33ih3iw5kh3kw5sh2sw2",
+                                "n5g1ic17oc20id3ih2iw2kd3kh3kw3pd1ph1pw1", "n9g2ic4oc66ih1iw7kh1kw9pw4"})
+        expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
+}
+
 // Kernels of up to three strides and enough channels for Winograd's algorithm: phases that lack a tap or not, cells that begin
 // before the output, tiles that go through images.
 TEST_P(ManyChannels, OfKernelsOfFewStridesEqualTheOracle) {

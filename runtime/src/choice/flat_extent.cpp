@@ -2,6 +2,7 @@
 #include "choice/flat_extent.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "problem/counting.h"
 
@@ -35,6 +36,23 @@ FlatExtent::FlatExtent(const Axis &a, bool forward, int64_t tile) : FlatExtent(a
         find_pitch(-(a.padding / a.stride), a.input - 1 - a.padding / a.stride);
     }
     pitch = round_up(pitch, tile);
+}
+
+int64_t live_planes(const Problem &p) {
+    const Axis &z = p.depth();
+    return std::min({z.kernel, z.stride / std::gcd(z.stride, z.dilation), z.output()});
+}
+
+// Of an input so many results of a tap are there.
+double seen_share(const Axis &a, int64_t cells, double together) {
+    double seen = 0;
+    for (int64_t k = 0; k < a.kernel; k++) {
+        const int64_t before = a.padding - k * a.dilation;  // a result of input i lies at i * stride - before
+        const int64_t first = std::max<int64_t>(-floor_divide(-before, a.stride), 0);
+        const int64_t last = std::min(floor_divide(a.output() - 1 + before, a.stride), a.input - 1);
+        if (last >= first) seen += std::min((double(last - first) + together) / double(cells), 1.0);
+    }
+    return seen / double(a.kernel);
 }
 
 void FlatExtent::find_pitch(int64_t first, int64_t last) {

@@ -2,6 +2,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
 #define CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
 
+#include <algorithm>
 #include <cstdint>
 
 #include "choice/kernel_traits.h"
@@ -23,6 +24,12 @@ struct FlatExtent {
   private:
     void find_pitch(int64_t first, int64_t last);
 };
+
+/// Phases of the forward operation's depth that have taps.
+int64_t live_planes(const Problem &);
+
+/// Of all products of an axis those of taps that see data of some of so many neighbouring cells.
+double seen_share(const Axis &, int64_t cells, double together);
 
 inline int64_t vector_of(const KernelTraits &k) {
     return k.cpu_level >= CpuLevel::avx512 ? 16 : k.cpu_level == CpuLevel::avx2 ? 8 : 4;

@@ -180,6 +180,17 @@ class Cut {
         t.run_results = run_results(t);
         t.stored_rows = of_all(t.tile_rows, [](int64_t n) { return double(n); }) * segments;
         t.copied_floats = copied(t.tile_rows) * summed();
+        t.seen_share = seen(t);
+    }
+
+    // A register tile's cells are of one place in each of a tile's images, or so many neighbours.
+    double seen(const FlatTiles &t) const {
+        if (!k_.only_cells || k_.joined_terms) return 1;
+        const double images = t.tile_rows % (y_.pitch * z_.pitch) == 0 ? double(t.tile_rows) / image_rows_ : 1;
+        const double along_x = std::max(double(k_.tile_places) / std::min(images, double(p_.batch)), 1.0);
+        const double along_y = 1 + (along_x - 1) / double(row_cells_), along_z = 1 + (along_y - 1) / double(y_.cells);
+        return seen_share(p_.width(), x_.cells, along_x) * seen_share(p_.height(), y_.cells, along_y) *
+               seen_share(p_.depth(), z_.cells, along_z);
     }
 
     int64_t run_results(const FlatTiles &t) const {
@@ -187,7 +198,8 @@ class Cut {
         const int64_t row = forward_ ? std::min(t.segment_cells * x.stride, results(x)) : t.segment_cells;
         if (!k_.turns_channels || segments_ > 1 || t.tile_rows % y_.pitch != 0) return row;
         const int64_t plane = row * results(p_.height());
-        return t.tile_rows % (y_.pitch * z_.pitch) == 0 ? plane * results(p_.depth()) : plane;
+        const bool has_holes = forward_ && live_planes(p_) < std::min(p_.depth().stride, p_.depth().output());
+        return t.tile_rows % (y_.pitch * z_.pitch) == 0 && !has_holes ? plane * results(p_.depth()) : plane;
     }
 
     template <class OfRows>
@@ -200,8 +212,7 @@ class Cut {
     double computed(const FlatTiles &t, int64_t n) const {
         if (n == 0) return 0.0;
         if (is_winograd())
-            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * tile_.height *
-                          tile_.width);
+            return double(round_up(ceil_divide(n, tile_.height) * (pitch_ / tile_.width), k_.tile_places) * area(tile_));
         const double all = k_.only_cells      ? std::ceil(double(n) * real_cells(t))
                            : k_.computes_taps ? positions(n)
                                               : double((n - 1) * pitch_ + row_cells_);

@@ -41,7 +41,7 @@ class FlatTime {
         if (gradient_product_) time *= begun_sums();
         time += copies();
         const double results = double(channels_.computed) * share();
-        time += tiles_.stored_cells * results * stored_element() / (channels_.summed * (taps_ / double(phases()))) / 100;
+        time += tiles_.stored_cells * results * stored_phases() / (channels_.summed * taps_) / 100;
         if (forward_product_) time += rows();
         if (gradient_product_) time += double(channels_.computed) * (k_.taps_innermost ? ordered_panel_packing : panel_packing);
         return time;
@@ -103,11 +103,23 @@ class FlatTime {
         return double(points * a.stride - (round_up(a.kernel, a.stride) - a.kernel));
     }
 
-    double products() const { return tiles_.computed * computed_channels() * share() / rate(); }
+    double products() const { return tiles_.computed * computed_channels() * share() * tiles_.seen_share / rate(); }
 
+    // A panel of which one of two vectors is left out takes so much of its time (48 channels, AVX-512, EPYC, 2026-11-28).
     double computed_channels() const {
-        if (!k_.computes_taps) return double(round_up(channels_.computed, k_.weight_channel_multiple));
+        constexpr double half = 0.7;
+        const int64_t panel = k_.weight_channel_multiple, vector = vector_of(k_), rest = channels_.computed % panel;
+        if (!k_.computes_taps) {
+            const bool is_half = leaves_out_vectors() && rest > 0 && rest <= panel - vector;
+            return double(round_up(channels_.computed, panel)) - (is_half ? (1 - half) * double(panel) : 0);
+        }
         return double(round_up(entries(), tile_entries(k_))) / taps_;  // of whole register tiles
+    }
+    // As FlatGemmSizes (algorithm/flat_gemm_funcs.h) tells.
+    bool leaves_out_vectors() const {
+        const int64_t panel = k_.weight_channel_multiple, vector = vector_of(k_);
+        const bool in_vectors = !k_.packs_groups && (k_.any_layout || k_.turns_channels);
+        return in_vectors && panel > vector && k_.tile_places * panel <= vector * vector;
     }
     int64_t entries() const { return channels_.computed * taps(p_); }
 
@@ -182,6 +194,15 @@ class FlatTime {
         return (k_.turns_channels ? 15 : strided ? 40 : 7) + row;
     }
 
+    // Planes of phases without taps wait for memory alone.
+    double stored_phases() const {
+        constexpr double hole = 14;
+        const auto all = double(phases());
+        const Axis &z = p_.depth();
+        const double live = forward_ ? all * double(live_planes(p_)) / double(std::min(z.stride, z.output())) : all;
+        return live * stored_element() + (all - live) * hole;
+    }
+
     double stored_element() const {
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
         if (k_.any_layout) return writes_apart_ ? 120 : 0;
@@ -199,21 +220,20 @@ class FlatTime {
     double rows() const {
         if (k_.turns_channels) return 0;
         const double row_time = k_.computes_taps ? 1130 : 600;
-        const auto of_axis = [](const Axis &a) { return std::min(a.stride, a.output()); };
-        const double stored = tiles_.stored_rows * double(of_axis(p_.height()) * of_axis(p_.depth()));
+        const double stored = tiles_.stored_rows * double(std::min(p_.height().stride, p_.height().output()) * live_planes(p_));
         return stored * double(channels_.computed) * row_time / (channels_.summed * taps_) / 100;
     }
 };
 
-// Register tiles of a vector of cells; one of fewer channels costs one more (fitted to 70 layers of five kernels, EPYC, 2026-11-23;
-// few channels to 18, 2026-11-24).
+// Register tiles of a vector of cells, each of which computes all of its channels (fitted to 70 layers of five kernels, EPYC,
+// 2026-11-23; few channels to 18, 2026-11-24).
 double time_of_tiles(const KernelTraits &k, const Problem &p) {
     constexpr double element_time = 17;  // that is copied, or stored
     constexpr int64_t block_channels = 128;
     const double cells = double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
                          double(round_up(ceil_divide(p.width().output(), p.width().stride), vector_of(k)));
     const int64_t out = p.out_channels / p.groups;
-    const double computed = cells * double(std::min(round_up(out, k.weight_channel_multiple), out + 1));
+    const double computed = cells * double(round_up(out, k.weight_channel_multiple));
     const double phases = double(p.height().stride * p.width().stride), summed = double(p.in_channels / p.groups);
     const double copied = cells * double(ceil_divide(out, block_channels)), stored = cells * double(out) * phases / summed;
     return computed / double(k.fma_percent) + (copied + stored) * element_time / double(taps(p)) / 100;
