@@ -43,16 +43,18 @@ int64_t live_planes(const Problem &p) {
     return std::min({z.kernel, z.stride / std::gcd(z.stride, z.dilation), z.output()});
 }
 
-// Of an input so many results of a tap are there.
+// Of an input so many results of a tap are there. Of long kernels some taps stand for all.
 double seen_share(const Axis &a, int64_t cells, double together) {
+    constexpr int64_t most = 256;
+    const int64_t step = ceil_divide(a.kernel, most);
     double seen = 0;
-    for (int64_t k = 0; k < a.kernel; k++) {
+    for (int64_t k = 0; k < a.kernel; k += step) {
         const int64_t before = a.padding - k * a.dilation;  // a result of input i lies at i * stride - before
         const int64_t first = std::max<int64_t>(-floor_divide(-before, a.stride), 0);
         const int64_t last = std::min(floor_divide(a.output() - 1 + before, a.stride), a.input - 1);
         if (last >= first) seen += std::min((double(last - first) + together) / double(cells), 1.0);
     }
-    return seen / double(a.kernel);
+    return seen / double(ceil_divide(a.kernel, step));
 }
 
 void FlatExtent::find_pitch(int64_t first, int64_t last) {

@@ -189,8 +189,9 @@ class Cut {
         const double images = t.tile_rows % (y_.pitch * z_.pitch) == 0 ? double(t.tile_rows) / image_rows_ : 1;
         const double along_x = std::max(double(k_.tile_places) / std::min(images, double(p_.batch)), 1.0);
         const double along_y = 1 + (along_x - 1) / double(row_cells_), along_z = 1 + (along_y - 1) / double(y_.cells);
-        return seen_share(p_.width(), x_.cells, along_x) * seen_share(p_.height(), y_.cells, along_y) *
-               seen_share(p_.depth(), z_.cells, along_z);
+        constexpr double least = 0.01;  // taps that see nothing are passed by
+        return std::max(seen_share(p_.width(), x_.cells, along_x) * seen_share(p_.height(), y_.cells, along_y) *
+                            seen_share(p_.depth(), z_.cells, along_z), least);
     }
 
     int64_t run_results(const FlatTiles &t) const {
