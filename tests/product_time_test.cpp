@@ -51,6 +51,14 @@ TEST(ProductTime, OfLargeOutputsIsLongerTheMorePhasesARowOfATileHas) {
     EXPECT_LT(time_of(k, "n16ic8oc64iw65536kw4sw4"), 0.7 * fours) << "lanes store pairs";
 }
 
+TEST(ProductTime, OfOddStridesIsOfSingleStores) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);
+    k.weight_layout = WeightLayout::tensor_core;
+    const double outputs = 64 * 96000, odd = time_of(k, "n1ic64oc64iw32000kw3sw3");
+    k.output.layout = k.input.layout = Layout::channels_last;
+    EXPECT_GT(odd - time_of(k, "n1ic64oc64iw32000kw3sw3"), 0.5e-12 * outputs);
+}
+
 TEST(ProductTime, OfPixelsThatSplitLinesIsLonger) {
     KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
     k.box_positions = 256, k.rank = 3;

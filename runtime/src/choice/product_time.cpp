@@ -46,6 +46,16 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
            H200::second_level_bytes_per_second;
 }
 
+// Of odd strides no phases are neighbours in pairs, so tensor-core kernels store single elements; what of it products do not hide
+// (nine layers of strides of 3 and 5 in float16 and TF32, which took up to 1.5 times what was estimated; H200, 2026-11-28).
+double odd_stores_time(const KernelTraits &k, const Computation &c) {
+    const int64_t stride = (c.cells ? c.cells->given : c.problem).width().stride;
+    const bool single = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
+                        !is_forward_on_cuda_cores(k) && stride > 1 && stride % 2 == 1;
+    const double element = bytes_of(k.output.type) == 2 ? 0.9e-12 : 1.25e-12;
+    return single ? element * double(c.problem.output_elements() / c.parts_in_groups()) : 0;
+}
+
 // Channels of an output gradient's pixel that are summed over, with those that fill it up where it is packed.
 int64_t channels_of_pixel(const KernelTraits &k, const Computation &c) {
     return c.packed_rows ? packed_row_channels(k, c) : c.problem.out_channels / c.problem.groups;
@@ -244,7 +254,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const double in_rounds = rounds * (round_flop / (k.h200_tflops * 1e12) * revisits(c) * split_lines(k, c) + overhead) + bare;
     const double least =
         std::max({split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c), merged_stores_time(k, c)});
-    return std::max(in_rounds, least) + before_first_block(k) + scattered_stores_time(k, c);
+    return std::max(in_rounds, least) + before_first_block(k) + scattered_stores_time(k, c) + odd_stores_time(k, c);
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
