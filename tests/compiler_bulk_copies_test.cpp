@@ -29,9 +29,8 @@ TEST(BulkCopies, RowsSideBySideAreOneCopy) {
 }
 
 TEST(BulkCopies, AProducerStartsThem) {
-    MatrixProduct product = product_by_bulk_copies();
-    product.warpgroups = 2, product.staging_warpgroups = 1, product.stages = 4;
-    product.options.producer = true, product.options.producer_registers = 40;
+    MatrixProduct product = with_producer(product_by_bulk_copies());
+    product.stages = 4;
     const std::string ptx = product.ptx();
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes5120, "), 1);
     // All threads wait until the barriers are there; each consumer waits for the first chunk and for those of the loop.
@@ -42,9 +41,8 @@ TEST(BulkCopies, AProducerStartsThem) {
 }
 
 TEST(BulkCopies, AProducerBeginsFurtherTiles) {
-    MatrixProduct product = product_by_bulk_copies();
-    product.warpgroups = 2, product.staging_warpgroups = 1, product.stages = 4, product.row_stores = true;
-    product.options.producer = true, product.options.producer_registers = 40, product.options.resident_blocks = 132;
+    MatrixProduct product = with_producer(product_by_bulk_copies());
+    product.stages = 4, product.row_stores = true, product.options.resident_blocks = 132;
     const std::string ptx = product.ptx();
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes5120, "), 1);
     // Until the barriers are there, for a stage in the loop, and behind the last tile for each of four. Consumers meet nowhere.

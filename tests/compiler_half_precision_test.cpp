@@ -46,9 +46,8 @@ TEST(HalfPrecision, AlignedRowsAreCopiedAndOthersGoThroughRegisters) {
 }
 
 TEST(HalfPrecision, AProducerStages) {
-    MatrixProduct product = half_product();
-    product.columns = 64, product.warpgroups = 2, product.staging_warpgroups = 1;
-    product.options.producer = true, product.options.producer_registers = 40;
+    MatrixProduct product = with_producer(half_product());
+    product.columns = 64;
     EXPECT_EQ(calls(product.ptx(), "multiply"), 2);
 }
 

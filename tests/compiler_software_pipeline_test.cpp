@@ -101,15 +101,14 @@ TEST(SoftwarePipeline, ConstantsOfIndicesAreAddedLast) {
 }
 
 /// The staged rows of b are as many as a warpgroup has threads, so that no condition stands around them.
-MatrixProduct with_producer() {
+MatrixProduct product_with_producer() {
     MatrixProduct product;
-    product.columns = 64, product.warpgroups = 2, product.staging_warpgroups = 1;
-    product.options.producer = true, product.options.producer_registers = 40;
-    return product;
+    product.columns = 64;
+    return with_producer(product);
 }
 
 TEST(SoftwarePipeline, AProducerStagesForTwoConsumers) {
-    const std::string ptx = with_producer().ptx();
+    const std::string ptx = product_with_producer().ptx();
     EXPECT_EQ(calls(ptx, "launch__blocks1_consumers256_x32_y4_z3, "), 1);
     // 128 rows x 2 of a are two a thread.
     EXPECT_EQ(calls(ptx, "copy__bytes16, "), 2);
@@ -126,13 +125,13 @@ TEST(SoftwarePipeline, AProducerStagesForTwoConsumers) {
 }
 
 TEST(SoftwarePipeline, RefusesAProducerThatCannotBe) {
-    MatrixProduct product = with_producer();
+    MatrixProduct product = product_with_producer();
     product.staging_warpgroups = 2;
     expect_refusal(product, "one warpgroup, but those with z = 1 stage, too");
-    product = with_producer();
+    product = product_with_producer();
     product.stages = 8;
     expect_refusal(product, "stages is 8; with a producer and 2 consumers the rule is at most 5");
-    product = with_producer();
+    product = product_with_producer();
     for (const int registers : {16, 36, 176}) {
         product.options.producer_registers = registers;
         expect_refusal(product, "the rule is a multiple of 8 from 24 to the 168 at launch");

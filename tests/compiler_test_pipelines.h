@@ -43,6 +43,13 @@ struct MatrixProduct {
     std::string ptx() const { return device_ptx(lower()); }
 };
 
+/// Two warpgroups multiply what a third one stages.
+inline MatrixProduct with_producer(MatrixProduct product) {
+    product.warpgroups = 2, product.staging_warpgroups = 1;
+    product.options.producer = true, product.options.producer_registers = 40;
+    return product;
+}
+
 /// The Funcs of a MatrixProduct and their schedules.
 class MatrixProductFuncs {
     const MatrixProduct &p_;
