@@ -93,12 +93,10 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
         if (other) all.push_back(*other);
 }
 
-// Phases of an odd stride lie in the output by single elements, which takes longer than to turn a result whose channels are
-// innermost. Of even strides kernels store pairs.
+// To store single elements takes longer than to turn a result whose channels are innermost. Of even strides kernels store pairs.
 void add_turned(std::vector<Computation> &all) {
     const Computation given = all[0];
-    const int64_t stride = given.problem.width().stride;
-    if (given.has_wide_pixels() || channels_innermost(given.written_format) || stride == 1 || stride % 2 == 0) return;
+    if (given.has_wide_pixels() || channels_innermost(given.written_format) || !has_single_phases(given.problem)) return;
     for (std::size_t i = 0, count = all.size(); i < count; i++) {
         if (!all[i].packed_rows && !channels_innermost(all[i].read_format)) continue;
         all.push_back(all[i]);
@@ -126,6 +124,11 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
                 if (const std::optional<Computation> folded = with_packed_taps(given, first)) all.push_back(*folded);
     }
     return all;
+}
+
+bool has_single_phases(const Problem &problem) {
+    const int64_t stride = problem.width().stride;
+    return stride > 1 && stride % 2 == 1;
 }
 
 int64_t read_positions(const Computation &c) {

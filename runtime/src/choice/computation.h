@@ -73,6 +73,9 @@ struct Computation {
 
     /// How the tensors lie in memory.
     TensorFormat read_format{}, written_format{}, weight_format{};
+    /// The problem whose neighbours `cells` joins.
+    const Problem &problem_without_cells() const { return cells ? cells->given : problem; }
+
     /// Elements from a pixel to the next, where pixels are wider than their channels; else 0.
     int64_t read_pixel = 0, written_pixel = 0;
     bool has_wide_pixels() const { return read_pixel != 0 || written_pixel != 0; }
@@ -88,6 +91,10 @@ struct Computation {
 
 /// The phases that by_phases makes channels of; 1 without.
 int64_t summed_phases(const Computation &computation);
+
+/// Whether no phases of the forward operation are neighbours in pairs: those of an odd stride lie in a row of the output by single
+/// elements.
+bool has_single_phases(const Problem &);
 
 /// The picture that is summed over has so many.
 int64_t read_positions(const Computation &computation);

@@ -3,7 +3,7 @@
 // Instructions of a thread were counted in the machine code of sm_90 (k3, vectors of four and eight, float16). Of thirteen layers
 // of one to three axes, k3 to k16, strides 1 to 8, what it chooses takes 1.02 to 1.05 of the fastest of these kernels (float16 and
 // float32, both layouts; H200, 2026-11-27). What threads take whose parts lie apart was fitted to one, two, four and eight of them
-// (k2 to k12, float16 and float32; 2026-11-28): the choice takes 1.00 of the fastest of 36 problems of 3 to 68 us.
+// (k2 to k12, float16 and float32; H200, 2026-11-28).
 #include "choice/depthwise_gather_time.h"
 
 #include <algorithm>

@@ -63,8 +63,8 @@ double memory_time(const Computation &c) {
 bool lies_by_pixels(const Computation &c) { return channels_innermost(c.read_format) || channels_innermost(c.written_format); }
 
 // Where channels are innermost, each lane reads sectors of its own: those of a position's input, and those that its taps see and
-// its neighbours' do not.
-// Blocks of other channels read them again, from the second-level cache; runs of a column have most lines between them.
+// its neighbours' do not. Blocks of other channels read them again, from the second-level cache; runs of a column have most lines
+// between them.
 double pixels_time(const KernelTraits &k, const Computation &c, double elements) {
     constexpr double sector = 32, taps_of_a_row = 4;
     const Problem &p = c.problem;

@@ -2,7 +2,6 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
 #define CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
 
-#include <algorithm>
 #include <cstdint>
 
 #include "choice/kernel_traits.h"

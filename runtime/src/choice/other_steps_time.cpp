@@ -21,6 +21,12 @@ double gathering_time(const Computation &c, double elements) {
     return 1.5e-6 + element * elements;
 }
 
+// What one pass writes and the next one reads stays in the second-level cache where it is no larger than this.
+double written_and_read_time(double bytes, double bytes_per_second) {
+    constexpr double most_in_second_level = 2.4e7;
+    return 2 * bytes / (bytes <= most_in_second_level ? H200::second_level_bytes_per_second : bytes_per_second);
+}
+
 }  // namespace
 
 // A picture that is packed before is read and written once. Lanes pack neighbours in a row of phases: in channels_last
@@ -75,7 +81,7 @@ double group_packing_time(const Computation &c) {
 // which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
-    const double elements = double((c.cells ? c.cells->given : c.problem).weight_elements()),
+    const double elements = double(c.problem_without_cells().weight_elements()),
                  passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
@@ -93,10 +99,9 @@ double cluster_time(double tile_elements) { return 1.2e-6 + 1.2e-10 * tile_eleme
 
 // A result that is turned is written and read once more.
 double turning_time(const Computation &c) {
-    constexpr double most_in_second_level = 2.4e7, bytes_per_second = 3.2e12;
+    constexpr double bytes_per_second = 3.2e12;
     const double bytes = double(bytes_of(c.written_format.type)) * double(c.problem.output_elements());
-    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : bytes_per_second;
-    return c.turned ? launch + 2 * bytes / rate : 0;
+    return c.turned ? launch + written_and_read_time(bytes, bytes_per_second) : 0;
 }
 
 // The parts of a split sum are written and read once, if no cluster adds them.
@@ -105,11 +110,9 @@ double adding_time(const KernelTraits &k, const Computation &c) {
     if (k.adds_in_clusters) return cluster_time(double(area(k.block_positions)) * static_cast<double>(k.block_channels));
     const double parts = double(c.operation == Operation::forward ? c.problem.output_elements() : c.problem.input_elements());
     const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
-    constexpr double most_in_second_level = 2.4e7;
-    const double rate = bytes <= most_in_second_level ? H200::second_level_bytes_per_second : H200::memory_bytes_per_second;
     // Kernels that read maps were fitted anew (99 layers, H200, 2026-11-27).
     const double adding = k.box_positions > 0 ? launch : launch + 1.5e-6;
-    return adding + 2 * bytes / rate;
+    return adding + written_and_read_time(bytes, H200::memory_bytes_per_second);
 }
 
 }  // namespace conv_transpose

@@ -46,12 +46,11 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
            H200::second_level_bytes_per_second;
 }
 
-// Of odd strides no phases are neighbours in pairs, so tensor-core kernels store single elements; what of it products do not hide
-// (nine layers of strides of 3 and 5 in float16 and TF32, which took up to 1.5 times what was estimated; H200, 2026-11-28).
+// Of odd strides tensor-core kernels store single elements; what of it products do not hide (eight layers of strides of 3 and 5 in
+// float16 and TF32, which took up to 1.5 times what was estimated; H200, 2026-11-28).
 double odd_stores_time(const KernelTraits &k, const Computation &c) {
-    const int64_t stride = (c.cells ? c.cells->given : c.problem).width().stride;
     const bool single = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
-                        !is_forward_on_cuda_cores(k) && stride > 1 && stride % 2 == 1;
+                        !is_forward_on_cuda_cores(k) && has_single_phases(c.problem_without_cells());
     const double element = bytes_of(k.output.type) == 2 ? 0.9e-12 : 1.25e-12;
     return single ? element * double(c.problem.output_elements() / c.parts_in_groups()) : 0;
 }

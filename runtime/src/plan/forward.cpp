@@ -143,7 +143,7 @@ View bias_view(const EpilogueArguments &epilogue, Operand given, const View &wei
 
 // The result, which was computed with channels innermost, as the caller wants it. Groups are channels of one picture.
 Step turned_pictures(const KernelTraits &kernel, const Computation &c, Operand computed) {
-    const Problem &p = c.cells ? c.cells->given : c.problem;
+    const Problem &p = c.problem_without_cells();
     const int64_t positions = output_positions(p), channels = p.out_channels;
     const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, kernel.device, [&](const KernelTraits &k) {
         return moves_elements_of(k, c.written_format.type);

@@ -22,7 +22,7 @@ class PackedRows {
     /// It packs the picture that is summed over; for weight gradients, the output gradient.
     PackedRows(const KernelTraits &kernel, const Computation &c)
         : c_(c),
-          p_(c.cells ? c.cells->given : c.problem),
+          p_(c.problem_without_cells()),
           inputs_(c.cells ? c.cells->inputs : 1),
           format_(c.operation == Operation::weight_gradient ? c.written_format : c.read_format),
           rank_(kernel.rank),

@@ -1,5 +1,4 @@
 // Plan: checking what a run is given, and running.
-#include "choice/kernel_properties.h"
 #include "conv_transpose/conv_transpose.h"
 
 #include <cstdio>
@@ -7,6 +6,7 @@
 #include "algorithm/machine_facts.h"
 #include "choice/kernel_choice.h"
 #include "choice/kernel_pack.h"
+#include "choice/kernel_properties.h"
 #include "choice/registry.h"
 #include "device/cuda_driver.h"
 #include "device/memory_checks.h"

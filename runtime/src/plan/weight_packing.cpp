@@ -22,11 +22,8 @@ TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {
 
 // Whose weight it is.
 const Problem &given_problem(const Computation &c) {
-    return c.by_phases ? *c.by_phases : c.cells ? c.cells->given : c.problem;
+    return c.by_phases ? *c.by_phases : c.problem_without_cells();
 }
-
-// Whose channels its groups have.
-const Problem &problem_of_channels(const Computation &c) { return c.cells ? c.cells->given : c.problem; }
 
 // Joined positions are like phases along the width, in the order of channels_last, whatever the kernel's are.
 bool joins_positions(const Computation &c) { return c.cells && c.cells->joins_outputs(); }
@@ -76,11 +73,11 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
       transposed_(c_.operation == Operation::input_gradient || c_.weight == WeightView::mirrored),
       mirrored_(c_.weight == WeightView::mirrored),
       groups_(kernel.packs_groups ? 1 : c_.problem.groups),
-      channels_((c_.operation == Operation::forward ? problem_of_channels(c_).out_channels
-                                                    : problem_of_channels(c_).in_channels) /
+      channels_((c_.operation == Operation::forward ? c_.problem_without_cells().out_channels
+                                                    : c_.problem_without_cells().in_channels) /
                 (groups_ * c_.joined_groups)),
-      summed_((c_.operation == Operation::forward ? problem_of_channels(c_).in_channels
-                                                  : problem_of_channels(c_).out_channels) /
+      summed_((c_.operation == Operation::forward ? c_.problem_without_cells().in_channels
+                                                  : c_.problem_without_cells().out_channels) /
               (kernel.packs_groups ? c_.problem.groups : groups_ * c_.joined_groups) / summed_phases(c_)) {
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
