@@ -100,7 +100,8 @@ struct CpuTiles : CpuSchedule {
             .split(v.channel, channel_tile, v.channel, channels, guard)
             .split(channel_tile, channel_block, channel_tile, std::max(1, block_channels / int(channels)), guard)
             .reorder(v.x, v.y, v.channel, x_tile, y_tile, channel_tile, channel_block, block_x, block_y, v.group, v.batch)
-            .fuse(channel_block, block_x, work).fuse(work, block_y, work).fuse(work, v.group, work).fuse(work, v.batch, work).parallel(work)
+            .fuse(channel_block, block_x, work).fuse(work, block_y, work).fuse(work, v.group, work).fuse(work, v.batch, work)
+            .parallel(work)
             .vectorize(v.x, width, TailStrategy::PredicateStores);
 
         f.padded_input.compute_at(f.output, work).vectorize(f.padded_input.args()[0], width);

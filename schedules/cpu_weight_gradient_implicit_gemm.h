@@ -99,7 +99,7 @@ struct CpuWeightGradientProduct : CpuSchedule {
 
         Stage stores = f.partial.update();
         stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
-            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work);
+            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work).never_partition_all();
         stores.specialize(f.whole_vectors).vectorize(s.element);
         // Halide does not know how large they are, and would allocate each of them.
         f.turned_sums.compute_at(f.partial, s.vector).hoist_storage(f.partial, work).reorder_storage(v.element, v.lane)
@@ -112,9 +112,11 @@ struct CpuWeightGradientProduct : CpuSchedule {
         for (Stage stage : {Stage(f.part_sum), f.part_sum.update()})
             stage.split(v.entry, entries, v.entry, f.outputs, TailStrategy::RoundUp).vectorize(v.lane, width)
                 .unroll(v.lane).unroll(v.entry);
-        f.part_sum.update().reorder({v.lane, v.entry, v.panel, entries, segment, f.tiles.y});
+        f.part_sum.update().reorder({v.lane, v.entry, v.panel, entries, segment, f.tiles.y})
+            .never_partition({segment, f.tiles.y});
 
-        for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cells_before, f.cell_places}) table.compute_at(f.part_sum, segment);
+        for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cells_before, f.cell_places})
+            table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
         Stage zeros = f.staged.update(0);
         zeros.allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane});
@@ -137,6 +139,8 @@ struct CpuWeightGradientProduct : CpuSchedule {
 
         f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
             .vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
+        bound_to_one_segment(v, {f.span, f.seen_rows, f.gaps, f.staged, f.turned_cells, f.input_rows, f.cells_before, f.cell_places,
+                                 f.staged_input, f.turned_input, f.input_pairs, f.seen_pairs, f.tile_sum});
         sum_cells(f, v.lane, v.entry);
     }
 
@@ -158,7 +162,8 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const int width = f.size.vector;
         f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
             .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group);
-        f.staged_input.update(0).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel}).vectorize(f.input_zeros[0], width);
+        f.staged_input.update(0).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel})
+            .vectorize(f.input_zeros[0], width);
         // Blocks of vectors of cells are turned in registers.
         const RDom &turned = f.input_turn;
         Var lanes{"lanes"};
@@ -219,7 +224,7 @@ struct CpuWeightGradientEntries : CpuSchedule {
 
         // Entries of a chunk stay in the first cache for all input channels.
         Stage stores = f.partial.update();
-        stores.allow_race_conditions().parallel(work).unroll(s.lane)
+        stores.allow_race_conditions().parallel(work).never_partition_all().unroll(s.lane)
             .split(s.element, vector, s.element, width).vectorize(s.element).unroll(vector);
 
         for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cells_before, f.cell_places})
