@@ -127,6 +127,17 @@ macro(conv_transpose_channel_rows operation)
     conv_transpose_kernel(${operation} ${format} cpu depthwise LAYOUT ndhwc GENERATOR ${operation}_cpu_channel_rows
         storage=${format} ${depthwise} ${maybe} ${ARGN})
 endmacro()
+# A row for every level. Of formats of 16 bits the small set has AVX2's alone, which processors with AVX-512 run, too: those that
+# multiply pairs of bfloat16 have other kernels, and float16 is hardly trained on CPUs.
+function(conv_transpose_of_small_set_by_avx2 operation format)
+    set(row ${operation} ${format} ${ARGN})
+    if(format IN_LIST formats_of_16_bits)
+        conv_transpose_kernel(${row} ONLY_ON avx2)
+        conv_transpose_kernel(${row} ONLY_ON avx512 FULL)
+    else()
+        conv_transpose_kernel(${row})
+    endif()
+endfunction()
 
 # A section's variables are its own; it sees those that are set here.
 block()

@@ -99,7 +99,7 @@ conv_transpose_kernel(${dense} ${k3x5} ${s1} ${many_channels} lanes_in=8 thread_
 conv_transpose_kernel(${dense} ${k2s2} ${many_channels} lanes_out=8 thread_in=8 all_taps_y=true chunk_columns=16 wanted_blocks=264
     H200_TFLOPS 44)
 
-# ---- any attributes: products of packed pictures
+# ---- any attributes: products of packed pictures. TF32's rates were fitted to 53 layers (H200, 2026-11-28).
 set(one_block blocks=1 ${one_round})
 set(taps2x64 tile_taps=2 tile_out=64)
 set(taps4x64 tile_taps=4 tile_out=64)
@@ -111,13 +111,13 @@ set(row_f32 weight_gradient f32 cuda product)
 set(by_tensor_cores GENERATOR weight_gradient_cuda_product_tensor_core)
 set(row_tf32 weight_gradient tf32 cuda product ${by_tensor_cores} parts=1)
 set(row_tf32x3 weight_gradient tf32x3 cuda product ${by_tensor_cores} parts=2 ALLOW_SPILLS)
-conv_transpose_kernel(${row_tf32} AS c64x256 ${taps2x64} tile_in=256 ${one_block} stages=4 ${over_32} H200_TFLOPS 330)
-conv_transpose_kernel(${row_tf32} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=5 ${over_32} H200_TFLOPS 295)
+conv_transpose_kernel(${row_tf32} AS c64x256 ${taps2x64} tile_in=256 ${one_block} stages=4 ${over_32} H200_TFLOPS 295)
+conv_transpose_kernel(${row_tf32} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=5 ${over_32} H200_TFLOPS 275)
 conv_transpose_kernel(${row_tf32} AS c64 ${taps2x64} tile_in=64 stages=4 ${over_32} FULL H200_TFLOPS 215)
 # 80, 96, 160, 168 and 192 channels, and others that fill less of tiles of powers of two.
 conv_transpose_kernel(${row_tf32} AS c64x96 ${taps2x64} tile_in=96 ${one_block} stages=5 ${over_32} H200_TFLOPS 235)
 conv_transpose_kernel(${row_tf32} AS c16x96 ${taps4x16} tile_in=96 blocks=2 stages=4 ${two_rounds} ${some_channels} H200_TFLOPS 195)
-conv_transpose_kernel(${row_tf32} AS c32x64 ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 220)
+conv_transpose_kernel(${row_tf32} AS c32x64 ${taps4x32} tile_in=64 stages=4 ${some_channels} H200_TFLOPS 196)
 conv_transpose_kernel(${row_tf32} AS c16x32 ${taps4x16} tile_in=32 blocks=4 stages=4 wanted_blocks=528 ${some_channels} H200_TFLOPS
     130)
 conv_transpose_kernel(${row_tf32x3} AS c64x128 ${taps2x64} tile_in=128 ${one_block} stages=3 ${over_32} H200_TFLOPS 110)
@@ -163,7 +163,7 @@ foreach(format tf32 ${formats_of_16_bits})
     set(rates c128 600 c64 450)
     if(format STREQUAL "tf32")
         set(storage f32)
-        set(rates c128 350 c64 210)
+        set(rates c128 440 c64 265)
     endif()
     set(runs weight_gradient ${format} cuda implicit_gemm ONLY_ON sm_90 GENERATOR weight_gradient_cuda_pictures_tensor_core
         tensor_maps=true storage=${storage} parts=1 steps=8 producer=true tile_taps=1 ALLOW_SPILLS)
@@ -272,7 +272,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_kernel(${row} AS t1c64x128 ${of} tile_taps=1 tile_out=64 tile_in=128 ${full} min_in_channels=33
         min_out_channels=17 H200_TFLOPS 310)
     conv_transpose_kernel(${row} AS c32x64 ${of} ${taps4x32} tile_in=64 stages=4 ${full} H200_TFLOPS 270)
-    conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 105)
+    conv_transpose_kernel(${row} AS c16x32 ${of} ${taps4x16} tile_in=32 blocks=4 wanted_blocks=528 H200_TFLOPS 117)
     conv_transpose_kernel(${row} AS c16x96 ${of} ${taps4x16} tile_in=96 blocks=2 ${two_rounds} ${full} H200_TFLOPS 300)
     conv_transpose_kernel(${row} AS c8x64 ${of} tile_taps=8 tile_out=8 tile_in=64 blocks=3 wanted_blocks=396 ${full} H200_TFLOPS
         200)
@@ -284,7 +284,8 @@ endforeach()
 foreach(format f32 ${formats_of_16_bits})
     conv_transpose_channel_rows(weight_gradient)
     conv_transpose_small_set_has(f32 f16)
-    conv_transpose_kernel(weight_gradient ${format} cpu depthwise LAYOUT any ${maybe} ${depthwise} storage=${format})
+    set(in_vectors LAYOUT any ${maybe} ${depthwise} storage=${format})
+    conv_transpose_of_small_set_by_avx2(weight_gradient ${format} cpu depthwise ${in_vectors})
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any AS entries GENERATOR weight_gradient_cpu_entries
         ${maybe} storage=${format} AVX2 channels=4)
     # Pairs of cells by AVX-512 BF16 (schedules/cpu_weight_gradient_implicit_gemm.h).
@@ -294,12 +295,10 @@ foreach(format f32 ${formats_of_16_bits})
         conv_transpose_kernel(${row} LAYOUT any AS entries_pairs GENERATOR weight_gradient_cpu_entries ${in_pairs})
         foreach(layout ndhwc any)
             set(of_layout LAYOUT ${layout} ${in_pairs} min_in_channels=1)
-            set(rare "")
             if(layout STREQUAL ndhwc)
                 list(APPEND of_layout spots=true)
-                set(rare FULL)  # of few channels in channels_last, which the others take, too
             endif()
-            conv_transpose_kernel(${row} AS narrow_pairs ${of_layout} vectors=1 ${rare})
+            conv_transpose_kernel(${row} AS narrow_pairs ${of_layout} vectors=1 FULL)  # the others take few channels, too
             conv_transpose_kernel(${row} AS pairs ${of_layout})
         endforeach()
     endif()
@@ -310,7 +309,6 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32)
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT ndhwc ${maybe} storage=${format} spots=true
         min_in_channels=1 AVX2 outputs=6)
-    conv_transpose_small_set_has(f32 f16)
     # One vector of input channels, where two would pad more: with AVX-512 0.78 of the time at 48 channels, 0.76 at 40, 0.80 at 80;
     # with AVX2, whose registers hold fewer sums, 0.91 at 24 and 1.02 at 40 (EPYC, Zen 4, 2026-11-27).
     if(format STREQUAL f32)
@@ -318,14 +316,8 @@ foreach(format f32 ${formats_of_16_bits})
             AVX2 max_in_channels=8)
     endif()
     set(any weight_gradient ${format} cpu implicit_gemm LAYOUT any storage=${format} min_in_channels=1)
-    if(format STREQUAL bf16)  # with AVX-512 pairs are multiplied; processors that lack those multiply as with AVX2
-        conv_transpose_kernel(${any} ONLY_ON avx2 outputs=6)
-        conv_transpose_kernel(${any} ONLY_ON avx512 FULL)
-    else()
-        conv_transpose_kernel(${any} AVX2 outputs=6)
-    endif()
-    conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any ${maybe} storage=${format}
-        min_in_channels=1 outputs=6 BASELINE_ONLY)
+    conv_transpose_of_small_set_by_avx2(${any} AVX2 outputs=6)
+    conv_transpose_kernel(${any} ${maybe} outputs=6 BASELINE_ONLY)
 endforeach()
 # ---- general
 conv_transpose_kernel(weight_gradient f32 cuda general H200_TFLOPS 6)
