@@ -8,6 +8,7 @@
 #include "choice/input_cells.h"
 #include "choice/kernel_choice.h"
 #include "choice/partial_sums.h"
+#include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
 
 namespace conv_transpose::testing {
@@ -244,6 +245,32 @@ TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Computation &c) {
         return c.operation == Operation::input_gradient && c.read_format.layout == Layout::channels_last && !c.packed_rows;
     }));
+}
+
+// Kernels of channels_first serve pictures in channels_last that are turned: the written one, or both.
+TEST(Computation, OfChannelsLastMayBeOfChannelsFirst) {
+    const auto turned = [](const char *problem, Operation operation, Layout input, Layout output) {
+        PlanOptions options;
+        options.operation = operation, options.input.layout = input, options.output.layout = output;
+        std::vector<std::pair<int64_t, int64_t>> channels;  // read, and written
+        for (const Computation &c : alternatives(Problem::parse(problem), options)) {
+            EXPECT_FALSE(c.read_turned && (c.packed_rows || channels_innermost(c.read_format)));
+            const auto of = [](const std::optional<TurnedPicture> &picture) { return picture ? picture->channels : 0; };
+            const std::pair two{of(c.read_turned), of(c.written_turned)};
+            if (two != std::pair<int64_t, int64_t>{} && (channels.empty() || channels.back() != two)) channels.push_back(two);
+        }
+        return channels;
+    };
+    using Channels = std::vector<std::pair<int64_t, int64_t>>;
+    constexpr auto first = Layout::channels_first, last = Layout::channels_last;
+    constexpr const char *problem = "n2g2ic4oc6ih8iw9kh3kw4sh2sw2";
+    EXPECT_EQ(turned(problem, Operation::forward, last, last), (Channels{{0, 6}, {4, 6}}));
+    EXPECT_EQ(turned(problem, Operation::input_gradient, last, last), (Channels{{0, 4}, {6, 4}}));
+    EXPECT_EQ(turned(problem, Operation::forward, last, first), (Channels{{4, 0}}));
+    EXPECT_EQ(turned(problem, Operation::forward, first, last), (Channels{{0, 6}}));
+    EXPECT_EQ(turned(problem, Operation::forward, first, first), Channels());
+    EXPECT_EQ(turned(problem, Operation::weight_gradient, last, last), Channels());
+    EXPECT_EQ(turned("g6ic6oc6ih8iw9kh3kw4sh2sw2", Operation::forward, last, last), Channels());
 }
 
 // Pixels of 8 and 12 channels are no whole rows of 16 bytes: those of neighbours are, and of a stride's outputs.

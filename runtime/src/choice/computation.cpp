@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "choice/gradients_as_forward.h"
+#include "choice/launch_limits.h"
 #include "choice/simpler_problems.h"
 #include "choice/taps_as_channels.h"
 #include "choice/tensor_formats.h"
@@ -13,6 +14,8 @@
 namespace conv_transpose {
 
 namespace {
+
+bool is_depthwise(const Problem &p) { return p.in_channels == p.groups && p.out_channels == p.groups; }
 
 // How many groups of few channels fill a tile of a weight gradient together: products of channels of two groups cost less
 // than tiles that are nearly empty. The last pass has a step for each group that is left.
@@ -56,8 +59,7 @@ void add_joined_groups(std::vector<Computation> &all) {
     const Computation given = all[0];
     const Problem &p = given.problem;
     const int64_t most = std::max(p.in_channels, p.out_channels) / std::max<int64_t>(p.groups, 1);
-    const bool depthwise = p.in_channels == p.groups && p.out_channels == p.groups;
-    if (depthwise || given.has_wide_pixels()) return;
+    if (is_depthwise(p) || given.has_wide_pixels()) return;
     int64_t before = 1;
     for (const int64_t channels : {32, 64, 128}) {
         int64_t joined = std::min(p.groups, channels / most);
@@ -93,21 +95,46 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
         if (other) all.push_back(*other);
 }
 
+TurnedPicture input_picture(const Problem &p) { return {p.batch, p.in_channels, input_positions(p)}; }
+TurnedPicture output_picture(const Problem &p) { return {p.batch, p.out_channels, output_positions(p)}; }
+
+Computation with_written_turned(const Computation &given, const TurnedPicture &picture, Layout layout) {
+    Computation turned = given;
+    turned.written_turned = picture, turned.written_format.layout = layout;
+    return turned;
+}
+
 // To store single elements takes longer than to turn a result whose channels are innermost. Of even strides kernels store pairs.
 void add_turned(std::vector<Computation> &all) {
     const Computation given = all[0];
-    if (given.has_wide_pixels() || channels_innermost(given.written_format) || !has_single_phases(given.problem)) return;
-    for (std::size_t i = 0, count = all.size(); i < count; i++) {
-        if (!all[i].packed_rows && !channels_innermost(all[i].read_format)) continue;
-        all.push_back(all[i]);
-        all.back().turned = true, all.back().written_format.layout = Layout::channels_last;
-    }
+    if (given.has_wide_pixels() || channels_innermost(given.written_format) || given.written_turned ||
+        !has_single_phases(given.problem))
+        return;
+    for (std::size_t i = 0, count = all.size(); i < count; i++)
+        if (all[i].packed_rows || channels_innermost(all[i].read_format))
+            all.push_back(with_written_turned(all[i], output_picture(given.problem), Layout::channels_last));
 }
 
-}  // namespace
+// Pictures in channels_last as others: kernels of channels_first serve more problems. What kernels pack they read in any layout.
+std::vector<Computation> with_turned_pictures(const Computation &given) {
+    const Problem &p = given.problem;
+    const bool forward = given.operation == Operation::forward;
+    const TurnedPicture read = forward ? input_picture(p) : output_picture(p), written = forward ? output_picture(p) : input_picture(p);
+    const auto is_small = [](const TurnedPicture &picture) {
+        return double(picture.channels) * double(picture.positions) <= double(max_elements_32bit());
+    };
+    if (given.has_wide_pixels() || is_depthwise(p) || !is_small(read) || !is_small(written) || (!forward && given.operation != Operation::input_gradient))
+        return {};
+    std::vector<Computation> all;
+    if (channels_innermost(given.written_format)) all.push_back(with_written_turned(given, written, Layout::channels_first));
+    if (!channels_innermost(given.read_format)) return all;
+    all.push_back(all.empty() ? given : all[0]);
+    all.back().read_turned = read, all.back().read_format.layout = Layout::channels_first;
+    return all;
+}
 
-std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
-    const Computation given = as_given(problem, options);
+// The same computation, whose tensors lie as they do there, and others that follow from the problem.
+std::vector<Computation> computed_as(const Computation &given, const PlanOptions &options) {
     std::vector<Computation> all{given};
     if (given.operation == Operation::input_gradient) add_forward_of_gradient(all);
     if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all, options);
@@ -123,6 +150,18 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             if (first == 0 || channels_innermost(options.weight))
                 if (const std::optional<Computation> folded = with_packed_taps(given, first)) all.push_back(*folded);
     }
+    // Rows are packed from any layout.
+    std::erase_if(all, [](const Computation &c) { return c.read_turned && c.packed_rows; });
+    return all;
+}
+
+}  // namespace
+
+std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
+    const Computation given = as_given(problem, options);
+    std::vector<Computation> all = computed_as(given, options);
+    for (const Computation &turned : with_turned_pictures(given))
+        for (Computation &c : computed_as(turned, options)) all.push_back(std::move(c));
     return all;
 }
 

@@ -97,11 +97,14 @@ double mirroring_time(const KernelTraits &k, const Computation &c) {
 // Seven weight gradients of float16, tiles of 64 x 64 to 128 x 128 (H200, 2026-11-23).
 double cluster_time(double tile_elements) { return 1.2e-6 + 1.2e-10 * tile_elements; }
 
-// A result that is turned is written and read once more.
+// A picture that is turned is written and read once more.
 double turning_time(const Computation &c) {
     constexpr double bytes_per_second = 3.2e12;
-    const double bytes = double(bytes_of(c.written_format.type)) * double(c.problem.output_elements());
-    return c.turned ? launch + written_and_read_time(bytes, bytes_per_second) : 0;
+    const auto of = [](const std::optional<TurnedPicture> &picture, ElementType type) {
+        if (!picture || !picture->lies_otherwise()) return 0.0;
+        return launch + written_and_read_time(double(bytes_of(type)) * double(picture->elements()), bytes_per_second);
+    };
+    return of(c.read_turned, c.read_format.type) + of(c.written_turned, c.written_format.type);
 }
 
 // The parts of a split sum are written and read once, if no cluster adds them.
