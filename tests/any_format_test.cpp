@@ -140,7 +140,7 @@ TEST_P(AnyFormat, TurnsPicturesForKernelsOfChannelsFirst) {
         kernels += expect_exact(p, wanted.operation, wanted, 0, "_nc");
     };
     for (const char *text : turned_problems)
-        for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+        for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient}) {
             const Problem p = Problem::parse(text);
             PlanOptions wanted;
             wanted.operation = operation, wanted.precision = Precision::tf32;

@@ -115,21 +115,26 @@ void add_turned(std::vector<Computation> &all) {
             all.push_back(with_written_turned(all[i], output_picture(given.problem), Layout::channels_last));
 }
 
-// Pictures in channels_last as others: kernels of channels_first serve more problems. What kernels pack they read in any layout.
+// Pictures in channels_last as others: kernels of channels_first serve more problems in float32; of 16 bits those of channels_last
+// are as many, and turned ones were slower (k4 s4, 640 to 9 channels). What kernels pack they read in any layout, so that the
+// result alone may be turned.
 std::vector<Computation> with_turned_pictures(const Computation &given) {
     const Problem &p = given.problem;
-    const bool forward = given.operation == Operation::forward;
-    const TurnedPicture read = forward ? input_picture(p) : output_picture(p), written = forward ? output_picture(p) : input_picture(p);
-    const auto is_small = [](const TurnedPicture &picture) {
+    const bool reads_input = given.read == Operand::input;
+    const TurnedPicture read = reads_input ? input_picture(p) : output_picture(p),
+                        written = reads_input ? output_picture(p) : input_picture(p);
+    const auto fits = [](const TurnedPicture &picture) {
         return double(picture.channels) * double(picture.positions) <= double(max_elements_32bit());
     };
-    if (given.has_wide_pixels() || is_depthwise(p) || !is_small(read) || !is_small(written) || (!forward && given.operation != Operation::input_gradient))
+    const bool of_floats = bytes_of(given.read_format.type) == 4;
+    if (given.operation == Operation::bias_gradient || !of_floats || given.has_wide_pixels() || is_depthwise(p) || !fits(read) || !fits(written))
         return {};
     std::vector<Computation> all;
-    if (channels_innermost(given.written_format)) all.push_back(with_written_turned(given, written, Layout::channels_first));
-    if (!channels_innermost(given.read_format)) return all;
-    all.push_back(all.empty() ? given : all[0]);
-    all.back().read_turned = read, all.back().read_format.layout = Layout::channels_first;
+    Computation turned = given;
+    if (channels_innermost(given.written_format)) turned = with_written_turned(given, written, Layout::channels_first);
+    if (turned.written_turned && given.operation != Operation::weight_gradient) all.push_back(turned);
+    if (channels_innermost(given.read_format)) turned.read_turned = read, turned.read_format.layout = Layout::channels_first;
+    if (turned.read_turned || (turned.written_turned && all.empty())) all.push_back(turned);
     return all;
 }
 

@@ -132,7 +132,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
     if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
     const bool turns_read = computation.read_turned.has_value(), turns_written = computation.written_turned.has_value();
-    if ((turns_read || turns_written) && (kernel.device == Device::cpu || !has_estimate(kernel))) return "no pictures are turned for it";
+    if ((turns_read || turns_written) && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.packed_pictures))
+        return "no pictures are turned for it";
     if (turns_written && channels_innermost(computation.written_format) && kernel.box_positions == 0)
         return "its result is not turned";
     const bool is_mirrored = computation.weight == WeightView::mirrored;

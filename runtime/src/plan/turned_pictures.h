@@ -11,25 +11,21 @@ namespace conv_transpose {
 
 class TurnedPictures {
   public:
-    /// Adds the step that turns what is read.
+    /// Adds the steps that turn what is read.
     TurnedPictures(Recipe &recipe, Device device, const Computation &c) : device_(device), given_(c), seen_(c) {
-        const auto region = [&](const char *name, const TurnedPicture &picture, TensorFormat format) {
-            return recipe.add_region(name, bytes_of(format.type) * picture.elements());
-        };
-        if (is_turned(c.read_turned)) {
-            seen_.read = region("turned picture", *c.read_turned, c.read_format);
-            turn(recipe, *c.read_turned, c.read, seen_.read, c.read_format);
-        }
-        if (is_turned(c.written_turned)) seen_.written = region("result to be turned", *c.written_turned, c.written_format);
+        const bool reads_both = c.operation == Operation::weight_gradient;
+        if (is_turned(c.read_turned)) seen_.read = turned(recipe, *c.read_turned, c.read, c.read_format);
+        if (!is_turned(c.written_turned)) return;
+        if (reads_both) seen_.gradient = turned(recipe, *c.written_turned, c.gradient, c.written_format);
+        else seen_.written = region(recipe, *c.written_turned, c.written_format);
     }
 
     /// The computation on these regions.
     const Computation &seen() const { return seen_; }
 
     void turn_result(Recipe &recipe) const {
-        TensorFormat asked = given_.written_format;
-        asked.layout = channels_innermost(asked) ? Layout::channels_first : Layout::channels_last;
-        if (is_turned(given_.written_turned)) turn(recipe, *given_.written_turned, seen_.written, given_.written, asked);
+        if (seen_.written == given_.written) return;
+        turn(recipe, *given_.written_turned, seen_.written, given_.written, in_other_layout(given_.written_format));
     }
 
   private:
@@ -39,12 +35,23 @@ class TurnedPictures {
 
     static bool is_turned(const std::optional<TurnedPicture> &picture) { return picture && picture->lies_otherwise(); }
 
+    static Operand region(Recipe &recipe, const TurnedPicture &picture, TensorFormat format) {
+        return recipe.add_region("turned picture", bytes_of(format.type) * picture.elements());
+    }
+
+    Operand turned(Recipe &recipe, const TurnedPicture &picture, Operand from, TensorFormat wanted) const {
+        const Operand to = region(recipe, picture, wanted);
+        turn(recipe, picture, from, to, wanted);
+        return to;
+    }
+
     // What is innermost on one side is not on the other. Groups are channels of one picture.
     void turn(Recipe &recipe, const TurnedPicture &picture, Operand from, Operand to, TensorFormat wanted) const {
         const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, device_, [&](const KernelTraits &k) {
             return moves_elements_of(k, wanted.type);
         });
-        const int64_t inner = channels_innermost(wanted) ? picture.channels : picture.positions, of_image = picture.channels * picture.positions;
+        const int64_t inner = channels_innermost(wanted) ? picture.channels : picture.positions;
+        const int64_t of_image = picture.channels * picture.positions;
         const int64_t most = std::min(most_a_launch(picture.images, of_image), max_grid());
         recipe.add_launches({picture.images, most}, {1, 1}, [&](const LaunchRange &range) {
             const Extents extents{inner, of_image / inner, 1, range.images};

@@ -59,7 +59,7 @@ class WinogradRecipe {
         const auto of_images = [&](const LaunchRange &range, int64_t adds) {
             const WinogradSizes sizes = whole_.of_images(range.images);
             const Extents left{sizes.terms, sizes.left_rows}, tile_terms{sizes.terms, sizes.right_rows};
-            return std::vector{tiles(KernelRole::winograd_tiles, left_, outputs(Operand::output_gradient, range), of_cells(), left),
+            return std::vector{tiles(KernelRole::winograd_tiles, left_, outputs(c_.gradient, range), of_cells(), left),
                                tiles(KernelRole::winograd_taps, right, inputs(c_.read, range), of_inputs(), tile_terms),
                                product(sizes, left, tile_terms, right, adds)};
         };
