@@ -115,9 +115,8 @@ void add_turned(std::vector<Computation> &all) {
             all.push_back(with_written_turned(all[i], output_picture(given.problem), Layout::channels_last));
 }
 
-// Pictures in channels_last as others: kernels of channels_first serve more problems in float32; of 16 bits those of channels_last
-// are as many, and turned ones were slower (k4 s4, 640 to 9 channels). What kernels pack they read in any layout, so that the
-// result alone may be turned.
+// Pictures in channels_last as others: kernels of channels_first serve more problems, but for those of 16 bits. What kernels pack
+// they read in any layout, so that the result alone may be turned.
 std::vector<Computation> with_turned_pictures(const Computation &given) {
     const Problem &p = given.problem;
     const bool reads_input = given.read == Operand::input;
@@ -126,9 +125,8 @@ std::vector<Computation> with_turned_pictures(const Computation &given) {
     const auto fits = [](const TurnedPicture &picture) {
         return double(picture.channels) * double(picture.positions) <= double(max_elements_32bit());
     };
-    const bool of_floats = bytes_of(given.read_format.type) == 4;
-    if (given.operation == Operation::bias_gradient || !of_floats || given.has_wide_pixels() || is_depthwise(p) || !fits(read) || !fits(written))
-        return {};
+    const bool served = given.operation == Operation::bias_gradient || bytes_of(given.read_format.type) == 2 || is_depthwise(p);
+    if (served || given.has_wide_pixels() || !fits(read) || !fits(written)) return {};
     std::vector<Computation> all;
     Computation turned = given;
     if (channels_innermost(given.written_format)) turned = with_written_turned(given, written, Layout::channels_first);

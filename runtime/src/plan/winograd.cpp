@@ -121,7 +121,8 @@ class WinogradRecipe {
         const int64_t kernel = taps(p_);
         const auto [tap, channel] = LayoutStrides(c_.weight_format.layout, p_.out_channels, kernel);
         View view(operand, 0, {p_.width().kernel, p_.height().kernel, p_.in_channels, p_.out_channels});
-        view.set_stride(0, tap).set_stride(1, p_.width().kernel * tap).set_stride(2, kernel * p_.out_channels).set_stride(3, channel);
+        view.set_stride(0, tap).set_stride(1, p_.width().kernel * tap);
+        view.set_stride(2, kernel * p_.out_channels).set_stride(3, channel);
         return c_.by_phases ? view.exchange(2, 3) : view;
     }
 
