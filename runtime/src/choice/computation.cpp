@@ -98,6 +98,11 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
 TurnedPicture input_picture(const Problem &p) { return {p.batch, p.in_channels, input_positions(p)}; }
 TurnedPicture output_picture(const Problem &p) { return {p.batch, p.out_channels, output_positions(p)}; }
 
+/// Whether a launch may turn an image.
+bool fits_a_launch(const TurnedPicture &picture) {
+    return double(picture.channels) * double(picture.positions) <= double(max_elements_32bit());
+}
+
 Computation with_written_turned(const Computation &given, const TurnedPicture &picture, Layout layout) {
     Computation turned = given;
     turned.written_turned = picture, turned.written_format.layout = layout;
@@ -107,12 +112,13 @@ Computation with_written_turned(const Computation &given, const TurnedPicture &p
 // To store single elements takes longer than to turn a result whose channels are innermost. Of even strides kernels store pairs.
 void add_turned(std::vector<Computation> &all) {
     const Computation given = all[0];
+    const TurnedPicture written = output_picture(given.problem);
     if (given.has_wide_pixels() || channels_innermost(given.written_format) || given.written_turned ||
-        !has_single_phases(given.problem))
+        !has_single_phases(given.problem) || !fits_a_launch(written))
         return;
     for (std::size_t i = 0, count = all.size(); i < count; i++)
         if (all[i].packed_rows || channels_innermost(all[i].read_format))
-            all.push_back(with_written_turned(all[i], output_picture(given.problem), Layout::channels_last));
+            all.push_back(with_written_turned(all[i], written, Layout::channels_last));
 }
 
 // Pictures in channels_last as others: kernels of channels_first serve more problems, but for those of 16 bits. What kernels pack
@@ -122,11 +128,8 @@ std::vector<Computation> with_turned_pictures(const Computation &given) {
     const bool reads_input = given.read == Operand::input;
     const TurnedPicture read = reads_input ? input_picture(p) : output_picture(p),
                         written = reads_input ? output_picture(p) : input_picture(p);
-    const auto fits = [](const TurnedPicture &picture) {
-        return double(picture.channels) * double(picture.positions) <= double(max_elements_32bit());
-    };
     const bool served = given.operation == Operation::bias_gradient || bytes_of(given.read_format.type) == 2 || is_depthwise(p);
-    if (served || given.has_wide_pixels() || !fits(read) || !fits(written)) return {};
+    if (served || given.has_wide_pixels() || !fits_a_launch(read) || !fits_a_launch(written)) return {};
     std::vector<Computation> all;
     Computation turned = given;
     if (channels_innermost(given.written_format)) turned = with_written_turned(given, written, Layout::channels_first);
