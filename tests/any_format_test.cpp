@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "formatted_test.h"
+#include "small_launches.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -125,6 +126,35 @@ class AnyLayer : public AnyFormat {
 TEST_P(AnyLayer, OfOneAxisEqualsTheOracle) { expect_layers(1); }
 TEST_P(AnyLayer, OfTwoAxesEqualsTheOracle) { expect_layers(2); }
 TEST_P(AnyLayer, OfThreeAxesEqualsTheOracle) { expect_layers(3); }
+
+// Pictures in channels_last by kernels of channels_first: channels and positions that fill no tile, one of either, groups, sums in
+// parts, Winograd's tiles, taps as channels; launches of all images, and of fewer than there are.
+const char *const turned_problems[] = {
+    "n2ic12oc9ih7iw5kh3kw3sh2sw2ph1pw1", "n3ic8oc1ih6iw9kh4kw4sh2sw2ph1pw1", "n2g3ic15oc21id2ih3iw4kd2kh3kw2sd2",
+    "n2ic64oc70ih1iw1kh4kw4", "n2ic70oc40ih9iw8kh3kw3ph1pw1", "n1ic512oc40ih3iw3kh4kw4sh2sw2ph1pw1", "n2ic33oc5iw70kw16sw8pw4"};
+
+TEST_P(AnyFormat, TurnsPicturesForKernelsOfChannelsFirst) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "no kernel of a CPU has pictures turned";
+    int kernels = 0, drawn = 0;
+    const auto expect_kernels = [&](const Problem &p, const PlanOptions &wanted) {
+        kernels += expect_exact(p, wanted.operation, wanted, 0, "_nc");
+    };
+    for (const char *text : turned_problems)
+        for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient}) {
+            const Problem p = Problem::parse(text);
+            PlanOptions wanted;
+            wanted.operation = operation, wanted.precision = Precision::tf32;
+            wanted.epilogue.bias = operation == Operation::forward;
+            wanted.input = wanted.weight = wanted.output = {types[drawn++ % 4 ? 0 : 1], Layout::channels_last};
+            expect_kernels(p, wanted);
+            wanted.weight.layout = Layout::channels_first;
+            (operation == Operation::forward ? wanted.input : wanted.output).layout = Layout::channels_first;
+            const SmallLaunches small(std::max(p.input_elements(), p.output_elements()) / p.batch, 2);
+            expect_kernels(p, wanted);
+            if (HasFailure()) return;
+        }
+    EXPECT_GT(kernels, 0) << "no kernel of channels_first serves channels_last";
+}
 
 // Each sum is 2^16, which float16 does not have.
 TEST_P(AnyFormat, OverflowsToInfinity) {

@@ -8,6 +8,7 @@
 #include "choice/input_cells.h"
 #include "choice/kernel_choice.h"
 #include "choice/partial_sums.h"
+#include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
 
 namespace conv_transpose::testing {
@@ -73,7 +74,7 @@ TEST(Computation, OfAWeightGradientWhoseTapsLieSideBySide) {
     const auto joined = [&](const char *problem) {
         const auto all = alternatives(Problem::parse(problem), options);
         const auto same_tensors = [](const Computation &c) {
-            return !c.by_taps && c.joined_positions == 1 && c.joined_groups == 1;
+            return !c.by_taps && !c.read_turned && c.joined_positions == 1 && c.joined_groups == 1;
         };
         return std::find_if(all.rbegin(), all.rend(), same_tensors)->problem.str();
     };
@@ -96,7 +97,7 @@ TEST(Computation, OfAWeightGradientWhoseLinesAreChannels) {
     options.input = options.weight = options.output = {ElementType::float16, Layout::channels_first};
     const auto lines = [&](const char *problem) {
         for (const Computation &c : alternatives(Problem::parse(problem), options))
-            if (c.by_lines) return c.by_lines->str() + " as " + c.problem.str();
+            if (c.by_lines && !c.read_turned) return c.by_lines->str() + " as " + c.problem.str();
         return std::string();
     };
     const auto text = [](const char *problem) { return Problem::parse(problem).str(); };
@@ -244,6 +245,34 @@ TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [](const Computation &c) {
         return c.operation == Operation::input_gradient && c.read_format.layout == Layout::channels_last && !c.packed_rows;
     }));
+}
+
+// Kernels of channels_first serve pictures in channels_last that are turned: the written one, or both;
+// weight gradients read two.
+TEST(Computation, OfChannelsLastMayBeOfChannelsFirst) {
+    const auto turned = [](const char *problem, Operation operation, Layout input, Layout output) {
+        PlanOptions options;
+        options.operation = operation, options.input.layout = input, options.output.layout = output;
+        std::vector<std::pair<int64_t, int64_t>> channels;  // read, and written
+        for (const Computation &c : alternatives(Problem::parse(problem), options)) {
+            EXPECT_FALSE(c.read_turned && (c.packed_rows || channels_innermost(c.read_format)));
+            const auto of = [](const std::optional<TurnedPicture> &picture) { return picture ? picture->channels : 0; };
+            const std::pair two{of(c.read_turned), of(c.written_turned)};
+            if (two != std::pair<int64_t, int64_t>{} && (channels.empty() || channels.back() != two)) channels.push_back(two);
+        }
+        return channels;
+    };
+    using Channels = std::vector<std::pair<int64_t, int64_t>>;
+    constexpr auto first = Layout::channels_first, last = Layout::channels_last;
+    constexpr const char *problem = "n2g2ic4oc6ih8iw9kh3kw4sh2sw2";
+    EXPECT_EQ(turned(problem, Operation::forward, last, last), (Channels{{0, 6}, {4, 6}}));
+    EXPECT_EQ(turned(problem, Operation::input_gradient, last, last), (Channels{{0, 4}, {6, 4}}));
+    EXPECT_EQ(turned(problem, Operation::forward, last, first), (Channels{{4, 0}}));
+    EXPECT_EQ(turned(problem, Operation::forward, first, last), (Channels{{0, 6}}));
+    EXPECT_EQ(turned(problem, Operation::forward, first, first), Channels());
+    EXPECT_EQ(turned(problem, Operation::weight_gradient, last, last), (Channels{{4, 6}}));
+    EXPECT_EQ(turned(problem, Operation::weight_gradient, first, last), (Channels{{0, 6}}));
+    EXPECT_EQ(turned("g6ic6oc6ih8iw9kh3kw4sh2sw2", Operation::forward, last, last), Channels());
 }
 
 // Pixels of 8 and 12 channels are no whole rows of 16 bytes: those of neighbours are, and of a stride's outputs.

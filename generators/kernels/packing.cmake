@@ -50,9 +50,9 @@ conv_transpose_helper(pack_channels_last f16 cuda given=f16)
 conv_transpose_helper(pack_channels_last f16 cuda AS aligned given=f16 aligned=true)
 # And outermost, of weights that were computed with output channels innermost.
 conv_transpose_helper(pack_channels_first f16 cuda given=f16)
-# Results, of the kernels by tensor maps that write channels innermost.
+# Pictures that lie otherwise than kernels read or write them.
 foreach(format f32 f16)
-    conv_transpose_helper(turn_pictures ${format} cuda given=${format} ONLY_ON sm_90)
+    conv_transpose_helper(turn_pictures ${format} cuda given=${format})
 endforeach()
 # Taps as channels: weight gradients of every GPU read them.
 conv_transpose_helper(pack_taps f16 cuda AS narrow given=f16 most_rows=8)

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "choice/gradients_as_forward.h"
+#include "choice/launch_limits.h"
 #include "choice/simpler_problems.h"
 #include "choice/taps_as_channels.h"
 #include "choice/tensor_formats.h"
@@ -13,6 +14,8 @@
 namespace conv_transpose {
 
 namespace {
+
+bool is_depthwise(const Problem &p) { return p.in_channels == p.groups && p.out_channels == p.groups; }
 
 // How many groups of few channels fill a tile of a weight gradient together: products of channels of two groups cost less
 // than tiles that are nearly empty. The last pass has a step for each group that is left.
@@ -56,8 +59,7 @@ void add_joined_groups(std::vector<Computation> &all) {
     const Computation given = all[0];
     const Problem &p = given.problem;
     const int64_t most = std::max(p.in_channels, p.out_channels) / std::max<int64_t>(p.groups, 1);
-    const bool depthwise = p.in_channels == p.groups && p.out_channels == p.groups;
-    if (depthwise || given.has_wide_pixels()) return;
+    if (is_depthwise(p) || given.has_wide_pixels()) return;
     int64_t before = 1;
     for (const int64_t channels : {32, 64, 128}) {
         int64_t joined = std::min(p.groups, channels / most);
@@ -93,21 +95,52 @@ void add_of_weight_gradient(std::vector<Computation> &all, const PlanOptions &op
         if (other) all.push_back(*other);
 }
 
+TurnedPicture input_picture(const Problem &p) { return {p.batch, p.in_channels, input_positions(p)}; }
+TurnedPicture output_picture(const Problem &p) { return {p.batch, p.out_channels, output_positions(p)}; }
+
+/// Whether a launch may turn an image.
+bool fits_a_launch(const TurnedPicture &picture) {
+    return double(picture.channels) * double(picture.positions) <= double(max_elements_32bit());
+}
+
+Computation with_written_turned(const Computation &given, const TurnedPicture &picture, Layout layout) {
+    Computation turned = given;
+    turned.written_turned = picture, turned.written_format.layout = layout;
+    return turned;
+}
+
 // To store single elements takes longer than to turn a result whose channels are innermost. Of even strides kernels store pairs.
 void add_turned(std::vector<Computation> &all) {
     const Computation given = all[0];
-    if (given.has_wide_pixels() || channels_innermost(given.written_format) || !has_single_phases(given.problem)) return;
-    for (std::size_t i = 0, count = all.size(); i < count; i++) {
-        if (!all[i].packed_rows && !channels_innermost(all[i].read_format)) continue;
-        all.push_back(all[i]);
-        all.back().turned = true, all.back().written_format.layout = Layout::channels_last;
-    }
+    const TurnedPicture written = output_picture(given.problem);
+    if (given.has_wide_pixels() || channels_innermost(given.written_format) || given.written_turned ||
+        !has_single_phases(given.problem) || !fits_a_launch(written))
+        return;
+    for (std::size_t i = 0, count = all.size(); i < count; i++)
+        if (all[i].packed_rows || channels_innermost(all[i].read_format))
+            all.push_back(with_written_turned(all[i], written, Layout::channels_last));
 }
 
-}  // namespace
+// Pictures in channels_last as others: kernels of channels_first serve more problems, but for those of 16 bits. What kernels pack
+// they read in any layout, so that the result alone may be turned.
+std::vector<Computation> with_turned_pictures(const Computation &given) {
+    const Problem &p = given.problem;
+    const bool reads_input = given.read == Operand::input;
+    const TurnedPicture read = reads_input ? input_picture(p) : output_picture(p),
+                        written = reads_input ? output_picture(p) : input_picture(p);
+    const bool served = given.operation == Operation::bias_gradient || bytes_of(given.read_format.type) == 2 || is_depthwise(p);
+    if (served || given.has_wide_pixels() || !fits_a_launch(read) || !fits_a_launch(written)) return {};
+    std::vector<Computation> all;
+    Computation turned = given;
+    if (channels_innermost(given.written_format)) turned = with_written_turned(given, written, Layout::channels_first);
+    if (turned.written_turned && given.operation != Operation::weight_gradient) all.push_back(turned);
+    if (channels_innermost(given.read_format)) turned.read_turned = read, turned.read_format.layout = Layout::channels_first;
+    if (turned.read_turned || (turned.written_turned && all.empty())) all.push_back(turned);
+    return all;
+}
 
-std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
-    const Computation given = as_given(problem, options);
+// The same computation, whose tensors lie as they do there, and others that follow from the problem.
+std::vector<Computation> computed_as(const Computation &given, const PlanOptions &options) {
     std::vector<Computation> all{given};
     if (given.operation == Operation::input_gradient) add_forward_of_gradient(all);
     if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all, options);
@@ -123,6 +156,18 @@ std::vector<Computation> alternatives(const Problem &problem, const PlanOptions 
             if (first == 0 || channels_innermost(options.weight))
                 if (const std::optional<Computation> folded = with_packed_taps(given, first)) all.push_back(*folded);
     }
+    // Rows are packed from any layout.
+    std::erase_if(all, [](const Computation &c) { return c.read_turned && c.packed_rows; });
+    return all;
+}
+
+}  // namespace
+
+std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
+    const Computation given = as_given(problem, options);
+    std::vector<Computation> all = computed_as(given, options);
+    for (const Computation &turned : with_turned_pictures(given))
+        for (Computation &c : computed_as(turned, options)) all.push_back(std::move(c));
     return all;
 }
 

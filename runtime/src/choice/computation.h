@@ -30,14 +30,24 @@ struct InputCells {
     bool joins_outputs() const { return outputs > 0; }
 };
 
+/// A picture whose channels and positions change places.
+struct TurnedPicture {
+    int64_t images, channels, positions;
+
+    int64_t elements() const { return images * channels * positions; }
+    /// Of one channel, or one position, both layouts are the same.
+    bool lies_otherwise() const { return images > 0 && channels > 1 && positions > 1; }
+};
+
 /// What a kernel is to compute, and which tensors play its roles.
 struct Computation {
     Operation operation;
     Problem problem;
-    Operand read, written;  ///< a weight gradient reads the output gradient as well
+    Operand read, written;
     WeightView weight = WeightView::as_given;
     /// What plays the weight's role: a weight gradient may be the forward operation of others.
     Operand weight_operand = Operand::weight;
+    Operand gradient = Operand::output_gradient;  ///< what a weight gradient reads beside the input
     /// A split sum: a second pass adds so many parts. They are groups of the problem, each with its share of the summed
     /// channels, or parts of each group's steps, of which the problem tells nothing.
     int64_t partial_sums = 1;
@@ -56,9 +66,10 @@ struct Computation {
     /// the last may have more positions than are left of the kernel's.
     std::optional<Problem> by_taps{};
     int64_t kernel_positions = 0;
-    /// The kernel writes channels innermost, as `written_format` says, into a region that a second pass turns to channels_first.
-    /// Only for forward kernels that read tensor maps.
-    bool turned = false;
+    /// The kernel reads a region in `read_format`, or writes one in `written_format`: the caller's picture has the other layout,
+    /// and a pass before, or after, turns it. A weight gradient reads the second as well. Only for kernels with an estimate, which
+    /// tells whether that pays.
+    std::optional<TurnedPicture> read_turned{}, written_turned{};
 
     /// In a weight gradient, of this problem, whose kernels are as large as their strides: what outer axes see are channels of
     /// `problem`, in the order of a weight in channels_first. Only for kernels that read pairs.

@@ -12,7 +12,10 @@ namespace conv_transpose {
 
 bool has_estimate(const KernelTraits &k) { return k.h200_tflops > 0 || k.max_products > 0 || sums_single_channels(k); }
 
-double estimated_time(const Candidate &candidate, const Machine &machine) {
+namespace {
+
+// Of pictures that lie as the kernel reads and writes them.
+double time_of_steps(const Candidate &candidate, const Machine &machine) {
     const KernelTraits &k = candidate.kernel;
     const Computation &c = candidate.computation;
     const double packing = c.operation == Operation::weight_gradient ? 0 : weight_packing_time(k, c);
@@ -22,7 +25,13 @@ double estimated_time(const Candidate &candidate, const Machine &machine) {
     if (k.max_products > 0) return serial_time(k, c);
     if (k.parts > 0) return gather_time(k, c, machine) + packing;
     return picture_packing_time(k, c) + product_time(k, c, machine) + strided_loads_time(k, c, machine) + adding_time(k, c) +
-           cell_packing_time(c) + group_packing_time(c) + mirroring_time(k, c) + turning_time(c) + packing;
+           cell_packing_time(c) + group_packing_time(c) + mirroring_time(k, c) + packing;
+}
+
+}  // namespace
+
+double estimated_time(const Candidate &candidate, const Machine &machine) {
+    return time_of_steps(candidate, machine) + turning_time(candidate.computation);
 }
 
 }  // namespace conv_transpose

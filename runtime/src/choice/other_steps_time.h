@@ -18,7 +18,7 @@ double mirroring_time(const KernelTraits &kernel, const Computation &computation
 /// What blocks of a cluster take to meet, and to add their parts of a tile.
 double cluster_time(double tile_elements);
 
-/// What it takes to turn a result to channels_first.
+/// What it takes to turn pictures before and after a kernel.
 double turning_time(const Computation &computation);
 
 /// What adding the parts of a sum takes.

@@ -91,7 +91,9 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
 
 Computation with_split_sum(const KernelTraits &kernel, const Computation &computation) {
     Computation split = computation;
-    if (computation.has_wide_pixels() || computation.turned) return split;  // parts are dense, and turned when they are added
+    if (computation.has_wide_pixels()) return split;  // parts are dense
+    // Those in channels_last are turned when they are added.
+    if (computation.written_turned && channels_innermost(computation.written_format)) return split;
     if (computation.cells || computation.joined_groups > 1) return split;  // packed kernels of later inputs are shifted
     if (kernel.splits_steps) {
         split.partial_sums = best_parts_of_steps(kernel, computation);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "choice/estimated_time.h"
 #include "choice/flat_tiles.h"
 #include "choice/kernel_properties.h"
 #include "choice/launch_limits.h"
@@ -35,9 +36,11 @@ std::string machine_rejection(const MachineNeeds &k, const Machine &machine) {
 // What a kernel does not read as it is given may come in every format that can be packed for it.
 bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat given) {
     if (tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given) {
-        if (k.taps_as_channels && channels_innermost(given)) return false;
+        // Taps lie inside of channels as packed for CUDA cores; tiles of tensor cores have them in the weight's order.
+        if (k.taps_as_channels && channels_innermost(given) && k.weight_layout != WeightLayout::channels_innermost) return false;
         return registry().any_helper([&](const KernelTraits &helper) { return packs_weights(helper, k, given.type); });
     }
+    if (tensor.asked == &PlanOptions::weight && k.family == Family::winograd_product) return k.weight.type == given.type;
     // Products of weight gradients read and write every layout, and their sums are rounded by the last pass.
     if (k.packed_pictures || k.family == Family::weight_gradient_implicit_gemm) {
         const bool has_type = tensor.format_of(k, operation).type == given.type;
@@ -58,14 +61,17 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
         const TensorFormat is = tensor.format_of(k, options.operation);
         TensorFormat wanted = options.*tensor.asked;
-        if (c.turned && tensor.asked == &PlanOptions::output) wanted = c.written_format;
+        const bool reads_input = c.read == Operand::input;
+        const bool read = tensor.asked == (reads_input ? &PlanOptions::input : &PlanOptions::output),
+                   written = tensor.asked == (reads_input ? &PlanOptions::output : &PlanOptions::input);
+        if (read && c.read_turned) wanted = c.read_format;
+        if (written && c.written_turned) wanted = c.written_format;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
             if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
         }
         // A picture of one position may be read as a row of channels, by kernels that take one.
-        const bool read = c.read == Operand::input ? tensor.asked == &PlanOptions::input : tensor.asked == &PlanOptions::output;
         if (!takes_format(k, tensor, options.operation, wanted) ||
             (read && !takes_format(k, tensor, options.operation, c.read_format)))
             return std::string(tensor.name) + " is " + str(options.*tensor.asked) + ", the kernel is for " + str(is);
@@ -125,7 +131,11 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
                                     : "it computes lines of kernels as large as their strides, two along the width";
     const bool has_joined_positions = computation.cells && computation.cells->joins_outputs();
     if (has_joined_positions && !multiplies_joined_positions(kernel)) return "it computes positions one by one";
-    if (computation.turned && kernel.box_positions == 0) return "its result is not turned";
+    const bool turns_read = computation.read_turned.has_value(), turns_written = computation.written_turned.has_value();
+    if ((turns_read || turns_written) && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.packed_pictures))
+        return "no pictures are turned for it";
+    if (turns_written && channels_innermost(computation.written_format) && kernel.box_positions == 0)
+        return "its result is not turned";
     const bool is_mirrored = computation.weight == WeightView::mirrored;
     if (maps_rows_of_gradient(kernel) && !(is_mirrored && taps(computation.problem) == 1))
         return "it computes input gradients, of kernels of one position";

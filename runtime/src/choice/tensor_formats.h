@@ -52,6 +52,11 @@ inline bool moves_elements_of(const KernelTraits &k, ElementType type) {
     return moves_elements(k) && (k.output.type == type || bytes_of(k.output.type) + bytes_of(type) == 4);
 }
 
+inline TensorFormat in_other_layout(TensorFormat format) {
+    format.layout = channels_innermost(format) ? Layout::channels_first : Layout::channels_last;
+    return format;
+}
+
 /// As in "float16 with channels_last".
 inline std::string str(TensorFormat format) {
     return std::string(named(storage_of(format.type)).element_type) + " with " + named_layouts[int(format.layout)].name;

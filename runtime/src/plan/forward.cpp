@@ -11,6 +11,7 @@
 #include "plan/epilogue_arguments.h"
 #include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
+#include "plan/turned_pictures.h"
 #include "plan/weight_packing.h"
 
 namespace conv_transpose {
@@ -141,22 +142,6 @@ View bias_view(const EpilogueArguments &epilogue, Operand given, const View &wei
     return View(weight.operand(), weight.type() == ElementType::float32 ? weight.offset() : 0, extents);
 }
 
-// The result, which was computed with channels innermost, as the caller wants it. Groups are channels of one picture.
-Step turned_pictures(const KernelTraits &kernel, const Computation &c, Operand computed) {
-    const Problem &p = c.problem_without_cells();
-    const int64_t positions = output_positions(p), channels = p.out_channels;
-    const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, kernel.device, [&](const KernelTraits &k) {
-        return moves_elements_of(k, c.written_format.type);
-    });
-    const Extents extents{positions, channels, 1, p.batch};
-    View from(computed, 0, extents, c.written_format.type);
-    from.set_stride(0, channels).set_stride(1, 1);
-    return Launch<Family::channel_packing>(turning)
-        .set("picture", from)
-        .set("packed", View(c.written, 0, extents, c.written_format.type))
-        .step();
-}
-
 Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const View &weight, const View &bias, const View &out,
                   const EpilogueArguments &epilogue) {
     const auto set_all = [&]<Family family>(Launch<family> launch) {
@@ -192,9 +177,10 @@ Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const
 
 Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     const KernelTraits &k = candidate.kernel;
-    const Computation &c = candidate.computation;
-    const Problem &p = c.problem;
     Recipe recipe(k.device);
+    const TurnedPictures turned(recipe, k.device, candidate.computation);
+    const Computation &c = turned.seen();
+    const Problem &p = c.problem;
     WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PackedChannels packed(k, c);
@@ -206,8 +192,6 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
             ? recipe.add_region("packed picture", bytes_of(c.read_format.type) * ranges.images *
                                                       ranges.groups * packed_elements)
             : c.read;
-    const Operand written =
-        c.turned ? recipe.add_region("result in channels_last", bytes_of(c.written_format.type) * p.output_elements()) : c.written;
     PartialOutputs parts(recipe, c, k);
     const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
 
@@ -218,7 +202,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                   : rows.needed() ? rows.add_packing(steps, c.read, packed_picture, range)
                                   : input_pictures(c.read, p, k.rank, range, c.read_format, c.read_pixel);
         View out = parts.needed() ? parts.view(p, k.rank, [](const Axis &a) { return a.output(); }, range)
-                                  : parts.same_for_all_parts(output_pictures(written, p, k.rank, range, c.written_format,
+                                  : parts.same_for_all_parts(output_pictures(c.written, p, k.rank, range, c.written_format,
                                                                              c.written_pixel), k.rank + 1);
         if (reads_one_row(k)) in = one_row(in, k.rank);
         for (int i = 0; i < k.rank; i++) {
@@ -235,7 +219,7 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         return steps;
     });
     parts.add_sum(recipe, whole, given_bias);
-    if (c.turned) recipe.add(turned_pictures(k, c, written));
+    turned.turn_result(recipe);
     return recipe;
 }
 

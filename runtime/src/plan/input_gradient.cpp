@@ -6,15 +6,17 @@
 #include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
 #include "plan/strided_axes.h"
+#include "plan/turned_pictures.h"
 #include "plan/weight_packing.h"
 
 namespace conv_transpose {
 
 Recipe input_gradient_recipe(const Candidate &candidate) {
     const KernelTraits &k = candidate.kernel;
-    const Computation &c = candidate.computation;
-    const Problem &p = c.problem;
     Recipe recipe(k.device);
+    const TurnedPictures turned(recipe, k.device, candidate.computation);
+    const Computation &c = turned.seen();
+    const Problem &p = c.problem;
     WeightPacking weights(k, c);
     weights.add_to(recipe);
     const PartialOutputs parts(recipe, c, k);
@@ -52,6 +54,7 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
         return steps;
     });
     parts.add_sum(recipe, {});
+    turned.turn_result(recipe);
     return recipe;
 }
 

@@ -3,12 +3,15 @@
 #include "plan/builders.h"
 #include "plan/strided_axes.h"
 #include "plan/sum_of_parts.h"
+#include "plan/turned_pictures.h"
 
 namespace conv_transpose {
 
 Recipe weight_gradient_recipe(const Candidate &candidate) {
     const KernelTraits &k = candidate.kernel;
-    const Computation &c = candidate.computation;
+    Recipe recipe(k.device);
+    const TurnedPictures turned(recipe, k.device, candidate.computation);
+    const Computation &c = turned.seen();
     const Problem &p = c.problem;
     LaunchRanges ranges(p, output_positions(p));
     const WeightGradientParts parts(p, k, ranges.images);
@@ -17,11 +20,10 @@ Recipe weight_gradient_recipe(const Candidate &candidate) {
     ranges.images = std::min(ranges.images / parts.images_a_part, max_grid()) * parts.images_a_part;
     ranges.groups = std::clamp<int64_t>(max_grid() / parts.bands * k.tile_groups, 1, ranges.groups);
 
-    Recipe recipe(k.device);
     const SumOfParts sum(recipe, k, p.weight_elements(), parts.count(p), c.written, c.weight_format.type);
     // Nothing is read of an empty batch, but a view needs an address.
     const Operand read = p.batch > 0 ? c.read : c.written;
-    const Operand gradient = p.batch > 0 ? Operand::output_gradient : c.written;
+    const Operand gradient = p.batch > 0 ? c.gradient : c.written;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     const auto launch = [&](LaunchRange range) {
         range.images = std::min(range.images, p.batch);  // 0 of an empty batch

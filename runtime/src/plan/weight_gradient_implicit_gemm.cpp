@@ -8,6 +8,7 @@
 #include "plan/row_packing.h"
 #include "plan/strided_axes.h"
 #include "plan/sum_of_products.h"
+#include "plan/turned_pictures.h"
 
 namespace conv_transpose {
 
@@ -17,13 +18,13 @@ class ImplicitGemmRecipe {
   public:
     explicit ImplicitGemmRecipe(const Candidate &candidate)
         : k_(candidate.kernel),
-          c_(candidate.computation),
+          recipe_(k_.device),
+          turned_(recipe_, k_.device, candidate.computation),
           cut_(c_, k_),
           rows_(k_, c_),
-          recipe_(k_.device),
-          input_(tensor(Operand::input, c_.read_format, p_.in_channels, cut_.input_channels, cut_.packs_input,
+          input_(tensor(c_.read, c_.read_format, p_.in_channels, cut_.input_channels, cut_.packs_input,
                         cut_.input_elements, [](const Axis &a) { return a.input; }, p_)),
-          output_(tensor(Operand::output_gradient, c_.written_format, seen_.out_channels, cut_.output_channels, cut_.packs_output,
+          output_(tensor(c_.gradient, c_.written_format, seen_.out_channels, cut_.output_channels, cut_.packs_output,
                          cut_.output_elements, [](const Axis &a) { return a.output(); }, seen_)),
           parts_(turns_result(k_, c_)
                      ? recipe_.add_region("weights by rows", bytes_of(c_.weight_format.type) * p_.weight_elements())
@@ -55,20 +56,21 @@ class ImplicitGemmRecipe {
     };
 
     const KernelTraits &k_;
-    const Computation &c_;
+    Recipe recipe_;
+    const TurnedPictures turned_;
+    const Computation &c_ = turned_.seen();
     const Problem p_ = sums_runs(k_) ? *in_one_row(c_.problem) : c_.problem;
     const Problem seen_ = c_.by_lines.value_or(p_);  ///< of which the output gradient is
     const ChannelsLastParts cut_;
     const PackedRows rows_;
     const int64_t part_elements_ = part_stride(c_, k_);
-    Recipe recipe_;
     const Tensor input_, output_;
     const Operand parts_;
 
     template <class OfAxis>
     Tensor tensor(Operand given, TensorFormat format, int64_t channels, int64_t read_channels, bool packed, int64_t elements,
                   OfAxis size, const Problem &of) {
-        const char *name = given == Operand::input ? "packed input" : "packed output gradient";
+        const char *name = given == c_.read ? "packed input" : "packed output gradient";
         const Operand read = packed ? recipe_.add_region(name, bytes_of(format.type) * cut_.images * elements) : given;
         return {given, read, format, channels / p_.groups, read_channels, packed, innermost_first(of, max_rank, size)};
     }
@@ -78,7 +80,7 @@ class ImplicitGemmRecipe {
         if (sums_as_it_lies(k_)) return view_as_it_lies(t, range, steps);
         const int64_t positions = t.size[0] * t.size[1] * t.size[2];
         const int64_t channels = t.read_channels, pixel = channels * p_.groups;
-        if (t.given == Operand::output_gradient && rows_.needed()) {
+        if (t.given == c_.gradient && rows_.needed()) {
             rows_.add_packing(steps, t.given, t.read, range);
         } else if (t.packed) {
             const int64_t given_pixel = t.channels * p_.groups;

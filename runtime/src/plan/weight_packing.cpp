@@ -70,6 +70,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
                                          return ceil_divide(a.kernel, channel_phases(kernel, c_.problem, a));
                                      })),
       taps_(taps(given_problem(c_))),
+      taps_outside_(kernel.taps_as_channels && channels_innermost(given_) ? taps(computation.problem) : 1),
       transposed_(c_.operation == Operation::input_gradient || c_.weight == WeightView::mirrored),
       mirrored_(c_.weight == WeightView::mirrored),
       groups_(kernel.packs_groups ? 1 : c_.problem.groups),
@@ -123,7 +124,8 @@ bool WeightPacking::sums_inside() const noexcept { return transposed_ && channel
 // Kernel positions are innermost, or channels of the output.
 View WeightPacking::given() const {
     const int64_t inside = transposed_ ? summed_ * c_.parts_in_groups() : channels_;
-    const auto [tap, inner] = LayoutStrides(given_.layout, inside, taps_);
+    const auto [of_layout, inner] = LayoutStrides(given_.layout, inside, taps_);
+    const int64_t tap = taps_outside_ > 1 ? inside / taps_outside_ : of_layout;
     const int64_t outer = taps_ * inside, group = outer * (transposed_ ? channels_ : summed_);
     if (packs_panels()) {
         // One of taps and what is summed lies inside of the other, often in one run.
@@ -133,9 +135,9 @@ View WeightPacking::given() const {
         View runs(c_.weight_operand, 0, {first, 1, channels_, second, groups_}, given_.type);
         return runs.set_stride(0, step).set_stride(2, transposed_ ? outer : inner).set_stride(3, next).set_stride(4, group);
     }
-    const Extents window = joins_taps() ? Extents{taps_, 1} : window_;
+    const Extents window = joins_taps() ? Extents{taps_ * taps_outside_, 1} : window_;
     View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0,
-              joined(window, {channels_, summed_, groups_ * c_.joined_groups}), given_.type);
+              joined(window, {channels_, summed_ / taps_outside_, groups_ * c_.joined_groups}), given_.type);
     const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
     for (int i = 0; i < rank; stride *= window[i++]) {
@@ -150,7 +152,7 @@ View WeightPacking::given() const {
     }
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
     const bool parts_inside = transposed_ && c_.parts_in_groups() > 1;
-    return view.set_stride(rank + 2, parts_inside ? inner * summed_ : group);
+    return view.set_stride(rank + 2, parts_inside ? inner * summed_ / taps_outside_ : group);
 }
 
 // The caller's weight as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor
@@ -232,7 +234,7 @@ Step WeightPacking::tensor_core_step() const {
 // What is packed, as a helper writes it that knows no phases.
 View WeightPacking::packed_array() const {
     if (packs_panels()) return packed_panels();
-    const Extents of_joined_taps{packed_channels_, taps_, 1, summed_, groups_};
+    const Extents of_joined_taps{packed_channels_, taps_ * taps_outside_, 1, summed_ / taps_outside_, groups_};
     return View(packed_, 0, joins_taps() ? of_joined_taps : packed_extents(groups_), packed_type());
 }
 

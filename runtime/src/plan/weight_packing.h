@@ -30,6 +30,7 @@ class WeightPacking {
     const Extents channel_phases_, summed_phases_;  // phases that are channels of the product
     const Extents packed_window_;  // of a phase
     const int64_t taps_;
+    const int64_t taps_outside_;  // of channels, where a kernel takes both for channels; else 1
     const bool transposed_, mirrored_;
     const int64_t groups_;  // 1 where groups are packed as channels
     const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given

@@ -4,6 +4,7 @@
 #include "choice/winograd_sizes.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
+#include "plan/turned_pictures.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -19,8 +20,8 @@ struct Positions {
 class WinogradRecipe {
   public:
     WinogradRecipe(const Candidate &candidate, const Epilogue &epilogue)
-        : k_(candidate.kernel), c_(candidate.computation), whole_(k_, c_.problem), epilogue_(epilogue), recipe_(k_.device),
-          left_(region("transformed tiles", whole_.left_elements())),
+        : k_(candidate.kernel), recipe_(k_.device), turned_(recipe_, k_.device, candidate.computation), whole_(k_, c_.problem),
+          epilogue_(epilogue), left_(region("transformed tiles", whole_.left_elements())),
           product_(region("products", whole_.product_elements())) {}
 
     // Weights are transformed once, pictures a launch of images at a time. An input gradient sums over phases, and sees taps as
@@ -48,6 +49,7 @@ class WinogradRecipe {
                 product(sizes, {sizes.left_rows, sizes.terms}, {sizes.right_rows, sizes.terms}, Operand::packed_weight),
                 results(sizes, gradient ? input : output, gradient ? of_inputs() : of_cells())};
         });
+        turned_.turn_result(recipe_);
         return std::move(recipe_);
     }
 
@@ -57,7 +59,7 @@ class WinogradRecipe {
         const auto of_images = [&](const LaunchRange &range, int64_t adds) {
             const WinogradSizes sizes = whole_.of_images(range.images);
             const Extents left{sizes.terms, sizes.left_rows}, tile_terms{sizes.terms, sizes.right_rows};
-            return std::vector{tiles(KernelRole::winograd_tiles, left_, outputs(Operand::output_gradient, range), of_cells(), left),
+            return std::vector{tiles(KernelRole::winograd_tiles, left_, outputs(c_.gradient, range), of_cells(), left),
                                tiles(KernelRole::winograd_taps, right, inputs(c_.read, range), of_inputs(), tile_terms),
                                product(sizes, left, tile_terms, right, adds)};
         };
@@ -73,11 +75,12 @@ class WinogradRecipe {
 
   private:
     const KernelTraits &k_;
-    const Computation &c_;
+    Recipe recipe_;
+    const TurnedPictures turned_;
+    const Computation &c_ = turned_.seen();
     const Problem &p_ = c_.by_phases ? *c_.by_phases : c_.problem;
     const WinogradSizes whole_;
     const EpilogueArguments epilogue_;
-    Recipe recipe_;
     const Operand left_, product_;
 
     const Axis &axis(int i) const { return p_.axes[2 - i]; }
@@ -116,8 +119,10 @@ class WinogradRecipe {
     // (x, y, input channel, output channel); where an input gradient sums over output channels those change places.
     View weights(Operand operand) const {
         const int64_t kernel = taps(p_);
+        const auto [tap, channel] = LayoutStrides(c_.weight_format.layout, p_.out_channels, kernel);
         View view(operand, 0, {p_.width().kernel, p_.height().kernel, p_.in_channels, p_.out_channels});
-        view.set_stride(2, kernel * p_.out_channels).set_stride(3, kernel);
+        view.set_stride(0, tap).set_stride(1, p_.width().kernel * tap);
+        view.set_stride(2, kernel * p_.out_channels).set_stride(3, channel);
         return c_.by_phases ? view.exchange(2, 3) : view;
     }
 

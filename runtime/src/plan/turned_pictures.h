@@ -1,0 +1,70 @@
+// Pictures that lie in another layout than a kernel reads and writes: the steps that turn them, and the regions between.
+#ifndef CONV_TRANSPOSE_RUNTIME_TURNED_PICTURES_H
+#define CONV_TRANSPOSE_RUNTIME_TURNED_PICTURES_H
+
+#include "choice/computation.h"
+#include "choice/registry.h"
+#include "choice/tensor_formats.h"
+#include "plan/recipe.h"
+
+namespace conv_transpose {
+
+class TurnedPictures {
+  public:
+    /// Adds the steps that turn what is read.
+    TurnedPictures(Recipe &recipe, Device device, const Computation &c) : device_(device), given_(c), seen_(c) {
+        const bool reads_both = c.operation == Operation::weight_gradient;
+        if (is_turned(c.read_turned)) seen_.read = turned(recipe, *c.read_turned, c.read, c.read_format);
+        if (!is_turned(c.written_turned)) return;
+        if (reads_both) seen_.gradient = turned(recipe, *c.written_turned, c.gradient, c.written_format);
+        else seen_.written = region(recipe, *c.written_turned, c.written_format);
+    }
+
+    /// The computation on these regions.
+    const Computation &seen() const { return seen_; }
+
+    void turn_result(Recipe &recipe) const {
+        if (seen_.written == given_.written) return;
+        turn(recipe, *given_.written_turned, seen_.written, given_.written, in_other_layout(given_.written_format));
+    }
+
+  private:
+    const Device device_;
+    const Computation given_;
+    Computation seen_;
+
+    static bool is_turned(const std::optional<TurnedPicture> &picture) { return picture && picture->lies_otherwise(); }
+
+    static Operand region(Recipe &recipe, const TurnedPicture &picture, TensorFormat format) {
+        return recipe.add_region("turned picture", bytes_of(format.type) * picture.elements());
+    }
+
+    Operand turned(Recipe &recipe, const TurnedPicture &picture, Operand from, TensorFormat wanted) const {
+        const Operand to = region(recipe, picture, wanted);
+        turn(recipe, picture, from, to, wanted);
+        return to;
+    }
+
+    // What is innermost on one side is not on the other. Groups are channels of one picture.
+    void turn(Recipe &recipe, const TurnedPicture &picture, Operand from, Operand to, TensorFormat wanted) const {
+        const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, device_, [&](const KernelTraits &k) {
+            return moves_elements_of(k, wanted.type);
+        });
+        const int64_t inner = channels_innermost(wanted) ? picture.channels : picture.positions;
+        const int64_t of_image = picture.channels * picture.positions;
+        const int64_t most = std::min(most_a_launch(picture.images, of_image), max_grid());
+        recipe.add_launches({picture.images, most}, {1, 1}, [&](const LaunchRange &range) {
+            const Extents extents{inner, of_image / inner, 1, range.images};
+            View read(from, range.first_image * of_image, extents, wanted.type);
+            read.set_stride(0, of_image / inner).set_stride(1, 1);
+            return std::vector{Launch<Family::channel_packing>(turning)
+                                   .set("picture", read)
+                                   .set("packed", View(to, range.first_image * of_image, extents, wanted.type))
+                                   .step()};
+        });
+    }
+};
+
+}  // namespace conv_transpose
+
+#endif
