@@ -99,14 +99,6 @@
 
 namespace conv_transpose {
 
-/// The body of the loops over tiles and their segments has one of each. Halide sees that by itself only where it partitions these
-/// loops, which compiles all of the body up to six times.
-inline void bound_to_one_segment(const FlatGemmVars &v, const std::vector<Halide::Func> &computed_in_body) {
-    for (Halide::Func func : computed_in_body)
-        for (const Halide::Var &arg : func.args())
-            if (arg.name() == v.segment.name() || arg.name() == v.tile.name()) func.bound_extent(arg, 1);
-}
-
 /// The copies of rows by vectors of places, of several widths; a row of all channels before the next, or a channel's rows. In any
 /// layout vectors need `are_dense`: that elements of a row lie side by side.
 inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
@@ -229,9 +221,6 @@ struct CpuProduct : CpuSchedule {
         if (f.size.only_cells) f.cell_places.compute_at(f.output, work).update().allow_race_conditions().vectorize(f.placed[0]);
         stage(f);
         multiply(f);
-        bound_to_one_segment(f.v, {f.span, f.seen_rows, f.stored_rows, f.cell_rows, f.cell_count, f.cell_boxes, f.cell_places,
-                                   f.seen_terms, f.staged, f.turned_cells, f.sum, f.result, f.turned_results, f.interleaved,
-                                   f.offsets, f.runs, f.one_run, f.inputs, f.products, f.product});
     }
 
   private:
@@ -254,7 +243,7 @@ struct CpuProduct : CpuSchedule {
         // Blocks of panels share a tile's tables where they compute all taps.
         if (computes_taps) stores.fuse(s.segment, s.tile, work);
         else stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work);
-        stores.fuse(work, s.group, work).parallel(work).never_partition_all();
+        stores.fuse(work, s.group, work).parallel(work);
         if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);  // some lanes of one
         if (of_channels && !turned) stores.specialize(f.writes_vectors);

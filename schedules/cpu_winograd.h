@@ -65,10 +65,8 @@ struct CpuWinograd : CpuSchedule {
         Halide::Stage stores = f.output.update();
         stores.allow_race_conditions();
         stores.split(s.panel, chunk, s.panel, f.chunk_panels, Halide::TailStrategy::GuardWithIf);
-        stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, chunk, s.block, s.segment, s.tile,
-                        s.group});
-        stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work)
-            .never_partition_all();
+        stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, chunk, s.block, s.segment, s.tile, s.group});
+        stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
         stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);
         if (f.interleaved.defined()) interleave(f);
@@ -76,8 +74,6 @@ struct CpuWinograd : CpuSchedule {
         transform(f);
         multiply(f);
         restore(f);
-        bound_to_one_segment(f.v, {f.span, f.seen_rows, f.stored_rows, f.staged, f.transformed, f.transformed_down, f.products,
-                                   f.product, f.result, f.interleaved});
     }
 
   private:
@@ -133,8 +129,7 @@ struct CpuWinograd : CpuSchedule {
         f.product.compute_at(f.products, v.register_tile)
             .bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .reorder(v.place, v.lane).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.product.update().reorder({v.place, v.lane, f.summed[0], f.summed[1], f.summed[2]}).vectorize(v.place, width)
-            .unroll(v.place).unroll(v.lane);
+        f.product.update().reorder({v.place, v.lane, f.summed[0], f.summed[1], f.summed[2]}).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
     }
 
     void restore(WinogradFuncs &f) const {
