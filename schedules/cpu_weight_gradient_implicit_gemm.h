@@ -144,11 +144,11 @@ struct CpuWeightGradientProduct : CpuSchedule {
     }
 
   private:
-    // The body of the loops over tiles and their segments has one of each. Halide sees that by itself only where it partitions these
-    // loops, which compiles all of the body six times.
+    // The body of the loops over tiles and their segments has one of each. Halide sees that by itself only where it partitions
+    // these loops, which compiles all of the body six times.
     void bound_to_one_segment(FlatWeightGradientFuncs &f) const {
-        for (Halide::Func func : {f.span, f.seen_rows, f.gaps, f.staged, f.turned_cells, f.input_rows, f.cells_before, f.cell_places,
-                                  f.staged_input, f.turned_input, f.input_pairs, f.seen_pairs, f.tile_sum})
+        for (Halide::Func func : {f.span, f.seen_rows, f.gaps, f.staged, f.turned_cells, f.input_rows, f.cells_before,
+                                  f.cell_places, f.staged_input, f.turned_input, f.input_pairs, f.seen_pairs, f.tile_sum})
             for (const Halide::Var &arg : func.args())
                 if (arg.name() == f.v.segment.name() || arg.name() == f.v.tile.name()) func.bound_extent(arg, 1);
     }

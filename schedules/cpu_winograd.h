@@ -65,7 +65,8 @@ struct CpuWinograd : CpuSchedule {
         Halide::Stage stores = f.output.update();
         stores.allow_race_conditions();
         stores.split(s.panel, chunk, s.panel, f.chunk_panels, Halide::TailStrategy::GuardWithIf);
-        stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, chunk, s.block, s.segment, s.tile, s.group});
+        stores.reorder({s.element, s.vector, s.phase_y, s.row, s.phase_z, s.lane, s.panel, chunk, s.block, s.segment, s.tile,
+                        s.group});
         stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work).fuse(work, s.group, work).parallel(work);
         stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);
@@ -129,7 +130,8 @@ struct CpuWinograd : CpuSchedule {
         f.product.compute_at(f.products, v.register_tile)
             .bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .reorder(v.place, v.lane).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
-        f.product.update().reorder({v.place, v.lane, f.summed[0], f.summed[1], f.summed[2]}).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.update().reorder({v.place, v.lane, f.summed[0], f.summed[1], f.summed[2]}).vectorize(v.place, width)
+            .unroll(v.place).unroll(v.lane);
     }
 
     void restore(WinogradFuncs &f) const {
