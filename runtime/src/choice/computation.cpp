@@ -180,6 +180,8 @@ int64_t read_positions(const Computation &c) {
     return c.operation == Operation::forward ? input_positions(c.problem) : output_positions(c.problem);
 }
 
+bool has_channels_last(const Computation &c) { return channels_innermost(c.read_format) || channels_innermost(c.written_format); }
+
 int64_t summed_phases(const Computation &c) {
     return c.by_phases ? product_of_axes(*c.by_phases, [](const Axis &a) { return a.stride; }) : 1;
 }

@@ -110,6 +110,9 @@ bool has_single_phases(const Problem &);
 /// The picture that is summed over has so many.
 int64_t read_positions(const Computation &computation);
 
+/// Whether one of its pictures has channels innermost.
+bool has_channels_last(const Computation &computation);
+
 /// In order of preference: the problem itself, at its simplest, and what it is as another operation.
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);
 

@@ -222,9 +222,7 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
 // With channels innermost the channels of one group span the image.
 std::string span_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    const bool channels_last =
-        channels_innermost(c.read_format) || channels_innermost(c.written_format);
-    if (k.large_buffers || !channels_last) return {};
+    if (k.large_buffers || !has_channels_last(c)) return {};
     const int64_t image = std::max(p.in_channels * input_positions(p), p.out_channels * spanned_outputs(k, p));
     return image > max_elements_32bit() ? "one image has more than 2^31 - 1 elements, with channels innermost" : "";
 }

@@ -24,8 +24,9 @@ int64_t wanted_parts(const Problem &p, const Tile &k) {
                              1);
 }
 
-// What bands count.
-int64_t positions_of(const Problem &p, const Tile &k) {
+}  // namespace
+
+int64_t positions_of_bands(const Problem &p, const Tile &k) {
     if (stages_columns(k)) return staged_weight_tile(k.staged_shape, p).tiles();
     if (k.band_axes == 1) return p.height().input;
     if (k.band_axes == 2) return p.depth().input * p.height().input;
@@ -33,8 +34,6 @@ int64_t positions_of(const Problem &p, const Tile &k) {
     const int64_t apart = p.height().dilation, runs = ceil_divide(p.height().input, k.run_rows * apart) * apart;
     return p.depth().input * runs * p.width().input;
 }
-
-}  // namespace
 
 int64_t blocks_of_part(const Problem &p, const Tile &k) {
     if (stages_columns(k)) return ceil_divide(p.groups, k.staged_shape.planes) * staged_weight_tile(k.staged_shape, p).task_tiles();
@@ -48,7 +47,7 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
         kernel.bands_of_output_rows ? (p.height().kernel - 1) * p.height().dilation / p.height().stride : 0;
-    const int64_t rows = positions_of(p, kernel) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
+    const int64_t rows = positions_of_bands(p, kernel) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
     rows_a_band =
         ceil_divide(chunks, std::clamp<int64_t>(wanted / of_images(p.batch), 1, chunks)) * kernel.chunk_rows;
     bands = ceil_divide(rows, rows_a_band);

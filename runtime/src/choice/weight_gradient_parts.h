@@ -17,6 +17,9 @@ namespace conv_transpose {
 /// Blocks, or tasks, that compute one part.
 int64_t blocks_of_part(const Problem &, const Tile &);
 
+/// What bands of an image count: positions, runs of them, rows or tiles, as the kernel goes through them.
+int64_t positions_of_bands(const Problem &, const Tile &);
+
 /// Where kernels read the tensors themselves, parts are bands of rows, of some of the images each.
 struct WeightGradientParts {
     int64_t images_a_part, rows_a_band, bands;
