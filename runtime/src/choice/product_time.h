@@ -14,9 +14,6 @@ double products_of_element(const KernelTraits &kernel, const Problem &problem);
 /// The kernel's own step, in seconds.
 double product_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 
-/// What loads of pixels that are no neighbours take besides.
-double strided_loads_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
-
 }  // namespace conv_transpose
 
 #endif

@@ -1,5 +1,5 @@
-// Waves of a launch: the blocks that a GPU runs at the same time. Rates were measured on an H200; a multiprocessor of another GPU is
-// taken to be as fast, whatever their number is.
+// Waves of a launch: the blocks that a GPU runs at the same time. Rates were measured on an H200, and a multiprocessor of another
+// GPU is taken to be as fast, whatever their number is.
 #ifndef CONV_TRANSPOSE_RUNTIME_WAVES_H
 #define CONV_TRANSPOSE_RUNTIME_WAVES_H
 
@@ -35,7 +35,7 @@ struct Waves {
     }
 };
 
-/// What a multiprocessor with so many blocks takes of a full one's time: one block `alone` has less to wait for, but does not fill it.
+/// The share of a full wave's time that a multiprocessor takes for fewer blocks; one block takes the share `alone`.
 inline double partial_wave(double blocks, double alone, const Tile &kernel) {
     return alone + (1 - alone) * blocks / double(kernel.blocks_per_multiprocessor);
 }
