@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "choice/alternatives.h"
 #include "choice/registry.h"
 #include "gpu_estimates.h"
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "choice/alternatives.h"
 #include "choice/depthwise_gather_time.h"
 #include "choice/estimated_time.h"
 #include "choice/flat_extent.h"

@@ -185,6 +185,17 @@ std::optional<Problem> in_one_row(const Problem &p) {
     return flat;
 }
 
+// Parts of the sum that lie together, of so many slices.
+static std::string size_of_parts_rejection(const KernelTraits &k, const Problem &p, int64_t slices) {
+    return packed_part_elements(p, k) > max_elements_32bit() / slices
+               ? "the parts of the sum have more elements than 32 bits count" : "";
+}
+
+std::string packed_parts_rejection(const KernelTraits &k, const Problem &p) {
+    const std::string reason = packed_pictures_rejection(k, p);
+    return reason.empty() ? size_of_parts_rejection(k, p, PackedPictureParts(p, k, PackedPictures(p)).slices) : reason;
+}
+
 std::string channels_last_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     if (p.batch == 0) return "batch is 0";
@@ -212,9 +223,7 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
             return "its weights are too many to be turned";
     }
     if (k.writes_result && parts.slices > 1) return "the sum has more than one part";
-    if (packed_part_elements(p, k) > max_elements_32bit() / parts.slices)
-        return "the parts of the sum have more elements than 32 bits count";
-    return {};
+    return size_of_parts_rejection(k, p, parts.slices);
 }
 
 }  // namespace conv_transpose

@@ -73,7 +73,10 @@ int64_t turned_channels(const Problem &);
 /// axis, at a stride of 1, and the axes outside of it have one position.
 std::optional<Problem> in_one_row(const Problem &);
 
-/// Why such a kernel cannot take the problem; empty if it can.
+/// Why a kernel that multiplies packed pictures cannot take the problem; empty if it can.
+std::string packed_parts_rejection(const KernelTraits &, const Problem &);
+
+/// Why a kernel that reads channels innermost cannot take it, likewise.
 std::string channels_last_rejection(const KernelTraits &, const Computation &);
 
 /// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.
