@@ -1,4 +1,4 @@
-// How long kernels take that compute an operation as implicit matrix products, by rounds of blocks on an H200, or that have tiles
+// How long kernels take that compute an operation as implicit matrix products, by waves of blocks on an H200, or that have tiles
 // of a picture likewise.
 #ifndef CONV_TRANSPOSE_RUNTIME_PRODUCT_TIME_H
 #define CONV_TRANSPOSE_RUNTIME_PRODUCT_TIME_H

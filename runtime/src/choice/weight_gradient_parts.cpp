@@ -96,7 +96,7 @@ static int64_t most_blocks_of_cluster(const Tile &k, int64_t blocks, int64_t chu
     return most > of_pairs ? most : std::min({chunks, of_pairs, std::max<int64_t>(at_once / blocks, 1)});
 }
 
-// So that rounds of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
+// So that waves of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
 void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
@@ -106,16 +106,17 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
                                                         max_floats_of_parts / packed_part_elements(p, k) / slices});
     const double chunk_flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * k.chunk_positions *
                               (k.packed_pictures ? 4 : 1);
-    // The time of a full round's chunks.
-    const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
-    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = seconds_of_a_cluster(k) / seconds;
+    // Times are in those that a full wave takes for a chunk.
+    const double wave_seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
+    const double part = seconds_of_a_part(packed_part_elements(p, k)) / wave_seconds;
+    const double cluster = seconds_of_a_cluster(k) / wave_seconds;
     int64_t chunks_of_band = chunks;
     double least_time = 0;
-    for (int64_t b = 1; b <= most; b = k.adds_in_clusters ? 2 * b : b + 1) {
-        const int64_t of_band = ceil_divide(chunks, b);
-        const double time = double(ceil_divide(blocks * b, k.wanted_blocks) * (of_band + chunks_worth_a_store)) +
-                            (k.adds_in_clusters ? double(b > 1) * cluster : double(ceil_divide(chunks, of_band)) * part);
-        if (b == 1 || time < least_time) least_time = time, chunks_of_band = of_band;
+    for (int64_t count = 1; count <= most; count = k.adds_in_clusters ? 2 * count : count + 1) {
+        const int64_t of_band = ceil_divide(chunks, count);
+        const double computing = double(ceil_divide(blocks * count, k.wanted_blocks) * (of_band + chunks_worth_a_store));
+        const double adding = k.adds_in_clusters ? double(count > 1) * cluster : double(ceil_divide(chunks, of_band)) * part;
+        if (count == 1 || computing + adding < least_time) least_time = computing + adding, chunks_of_band = of_band;
     }
     bands = ceil_divide(chunks, chunks_of_band);
     band_positions = chunks_of_band * k.chunk_positions;
