@@ -116,7 +116,8 @@ int scratch_of_stores(const Stmt &statement) {
     int scratch = -1;
     for (const PlaceholderCall &call : placeholders_of(statement))
         if (call.kind == "launch") scratch = call.field_or("scratch", -1);
-    if (scratch < 0) refuse_pipeline("pipeline", "where blocks have further tiles, the tensor-core pass must be told (further_tiles)");
+    if (scratch < 0)
+        refuse_pipeline("pipeline", "where blocks have further tiles, the tensor-core pass must be told (further_tiles)");
     return scratch;
 }
 
