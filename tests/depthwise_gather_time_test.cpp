@@ -1,5 +1,5 @@
 // Gathers of single channels: which of them an estimate prefers, beside what an H200 took (2026-11-27).
-#include "choice/depthwise_gather_time.h"
+#include "choice/gather_time.h"
 
 #include <gtest/gtest.h>
 
