@@ -48,7 +48,7 @@ class SumOfEntries {
     const PerAxis kernel_;
     const int rank_;
 
-    // Where the positions of a tile are in the picture. Those beyond the last, of whole register tiles, are where some other is.
+    // Finds where the positions of a tile are in the picture. Register tiles are whole: positions beyond the last repeat another.
     void find_positions(const Staging<Tensor> &staging) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
@@ -70,7 +70,7 @@ class SumOfEntries {
         count_tiles_of_run();
     }
 
-    // So many of the first register tiles of a block lie side by side.
+    // Counts how many register tiles of a block, from the first on, lie side by side.
     void count_tiles_of_run() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
@@ -89,9 +89,9 @@ class SumOfEntries {
 
     Expr offset(const Expr &place) const { return f_.offsets(place, 0, f_.v.segment, f_.v.tile); }
 
-    // Of a block of register tiles so many positions as lie side by side from the first on, all of a channel before the next: a
-    // line at a time of each, many channels of which meet in one set of the cache, would take twice as long. Then vectors that lie
-    // side by side, and others.
+    // Reads the positions of a block of register tiles. Those that lie side by side from the first on come first, all of a channel
+    // before the next: a line at a time of each channel would take twice as long, as many channels meet in one set of the cache.
+    // Then come vectors that lie side by side, and others.
     void read() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
@@ -122,7 +122,7 @@ class SumOfEntries {
         }
     }
 
-    // The sum in chunks of channels, whose operands stay in the first cache.
+    // Sums in chunks of channels, whose operands stay in the first cache.
     void multiply(const Tensor &panels, const Expr &channels) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;

@@ -56,15 +56,15 @@ class Staging {
         planes_ = digits(f.v.plane, plane_counts, divide_plainly);
     }
 
-    /// In vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones. Where
-    /// channels lie side by side, cell by cell, if that is wanted.
+    /// Copies in vectors along a row, of which the last begins early; rows of less than a vector are copied by smaller ones. Where
+    /// channels lie side by side, it copies cell by cell, if that is wanted.
     void copy_places(bool any_layout) {
         find_places(any_layout);
         copy_found_places([&](const Expr &cell, const Expr &row) { return element(cell, row); });
         if (any_layout) add_cells();
     }
 
-    /// The same in two steps: what is copied may depend on the rows that are found.
+    /// These are its two steps: what is copied may depend on the rows that are found.
     void find_places(bool any_layout) {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr by_cells = seen.back(), by_places = f_.size.entries > 0 ? by_cells : joined(seen);
@@ -82,7 +82,7 @@ class Staging {
             add(width, r, r[1], r[2], cell, copied(cell, r[2]));
         }
     }
-    /// Of a cell of a row that was found: its number among the tile's positions, where those are counted.
+    /// The number of a cell, of a row that was found, among the tile's positions, where those are counted.
     Expr position(const Expr &cell, const Expr &row) const { return of_row(row, count_column_ + 1) + cell - span(0); }
     /// How many cells a row has.
     Expr cells(const Expr &row) const { return of_row(row, count_column_); }
@@ -112,7 +112,7 @@ class Staging {
         add(1, rest, rest[0], rest[1], span(0) + rest[0], element(span(0) + rest[0], rest[1]));
     }
 
-    /// Cell by cell; a schedule makes vectors of channels.
+    /// Copies cell by cell; a schedule makes vectors of channels.
     void copy_channels() {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr count = seen.back();
@@ -149,8 +149,8 @@ class Staging {
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr span(int i) const { return f_.span(f_.v.plane, f_.v.segment)[i]; }
     Expr most_cells() const { return places_.seen_rows() * places_.seen_pitch(); }
-    // How many cells are copied of a row. Those without gaps, in the picture as among places, are one row, of a tile's or an
-    // image's first.
+    // Counts how many cells are copied of a row. Rows without gaps, in the picture as among places, are one row with the first of
+    // a tile or an image.
     Expr joined(const std::vector<Expr> &seen) const {
         using namespace Halide;
         const Expr count = seen.back(), row = f_.v.row;
@@ -171,7 +171,7 @@ class Staging {
     Expr cell_of_vector(const Expr &number, int width, const Expr &row) const {
         return span(0) + Halide::min(number * width, of_row(row, count_column_) - width);
     }
-    // Zeros, and what is known of rows: how many cells are copied from a row on, and how many it has, too.
+    // Writes zeros, and what is known of rows: how many cells are copied from a row on, and how many it has.
     void begin(std::vector<Expr> seen, const Expr &count, const Expr &of_row) {
         const FlatGemmVars &v = f_.v;
         count_column_ = static_cast<int>(seen.size());

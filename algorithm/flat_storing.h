@@ -41,7 +41,7 @@ class Storing {
         f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
     }
 
-    /// In vectors along a row, whose phases are interleaved before.
+    /// Stores in vectors along a row, whose phases are interleaved before.
     void store_places() {
         using namespace Halide;
         const int vector = f_.size.vector;
@@ -89,7 +89,7 @@ class Storing {
                                 s.group));
     }
 
-    /// In vectors of channels, cell by cell, the phases of a cell together.
+    /// Stores in vectors of channels, cell by cell, the phases of a cell together.
     void store_channels() {
         using namespace Halide;
         const int vector = f_.size.vector;

@@ -172,7 +172,10 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     int shared_bytes(const WeightGradientProductFuncs &f) const {
         const bool beside_stages = resident_blocks > 0;
         const int turns = row_stores && !beside_stages ? 2 : 1;
-        const int staged = stages * (tensor_maps ? (staged_bytes(f) + 1023) / 1024 * 1024 : staged_bytes(f));
+        constexpr int alignment_of_boxes = 1024;  // as compiler/passes/software_pipeline.cpp lays out stages
+        const int stage = tensor_maps ? (staged_bytes(f) + alignment_of_boxes - 1) / alignment_of_boxes * alignment_of_boxes
+                                      : staged_bytes(f);
+        const int staged = stages * stage;
         const int turned = turns * warpgroups(f) * 4 * 8 * (f.tile.columns() + 8) * 4;
         constexpr int barriers_and_alignment = 2048, k_of_instruction = 16;
         const int overlap = (window - 1) * (k_of_instruction - 1) * tile_out * 2;  // see software_pipeline.cpp

@@ -1,5 +1,5 @@
 // Computations: what a problem may be computed as. That the results are the same, tests of the operations tell.
-#include "choice/computation.h"
+#include "choice/alternatives.h"
 
 #include <gtest/gtest.h>
 

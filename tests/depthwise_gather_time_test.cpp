@@ -1,11 +1,12 @@
 // Gathers of single channels: which of them an estimate prefers, beside what an H200 took (2026-11-27).
-#include "choice/depthwise_gather_time.h"
+#include "choice/gather_time.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 
+#include "choice/alternatives.h"
 #include "choice/registry.h"
 #include "gpu_estimates.h"
 

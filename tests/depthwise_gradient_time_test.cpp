@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "choice/alternatives.h"
 #include "choice/estimated_time.h"
 #include "choice/registry.h"
 #include "gpu_estimates.h"

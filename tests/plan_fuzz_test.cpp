@@ -13,6 +13,7 @@
 #include <string>
 
 #include "run_plan.h"
+#include "runtime/src/choice/alternatives.h"
 #include "runtime/src/choice/estimated_time.h"
 #include "runtime/src/choice/flat_extent.h"
 #include "runtime/src/choice/kernel_choice.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "choice/computation.h"
+#include "choice/alternatives.h"
 
 namespace conv_transpose::testing {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "choice/alternatives.h"
 #include "choice/registry.h"
 #include "choice/winograd_sizes.h"
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "choice/alternatives.h"
+
 namespace conv_transpose::testing {
 namespace {
 

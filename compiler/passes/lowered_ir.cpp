@@ -25,19 +25,16 @@ class LoopFinder : public IRVisitor {
     std::string prefix_;
 };
 
-class PlaceholderFinder : public IRVisitor {
+class Placeholders : public IRVisitor {
   public:
-    explicit PlaceholderFinder(std::string kind) : kind_(std::move(kind)) {}
-    bool found = false;
+    std::vector<PlaceholderCall> all;
 
   private:
     using IRVisitor::visit;
     void visit(const Call *call) override {
-        if (starts_with(call->name, std::string(placeholder_prefix)))
-            found = found || kind_.empty() || PlaceholderCall::parse(call->name).kind == kind_;
+        if (starts_with(call->name, std::string(placeholder_prefix))) all.push_back(PlaceholderCall::parse(call->name));
         IRVisitor::visit(call);
     }
-    std::string kind_;
 };
 
 class AccessFinder : public IRVisitor {
@@ -89,10 +86,15 @@ bool has_loop(const Stmt &statement, const std::string &prefix) {
     return finder.found;
 }
 
+std::vector<PlaceholderCall> placeholders_of(const Stmt &statement) {
+    Placeholders calls;
+    statement.accept(&calls);
+    return std::move(calls.all);
+}
+
 bool has_placeholder(const Stmt &statement, const std::string &kind) {
-    PlaceholderFinder finder(kind);
-    statement.accept(&finder);
-    return finder.found;
+    const std::vector<PlaceholderCall> calls = placeholders_of(statement);
+    return std::any_of(calls.begin(), calls.end(), [&](const PlaceholderCall &c) { return kind.empty() || c.kind == kind; });
 }
 
 bool is_barrier(const Stmt &statement) {

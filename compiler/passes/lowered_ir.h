@@ -29,6 +29,9 @@ std::string last_name(const std::string &loop_name);
 /// Whether a statement holds a loop whose last name begins with `prefix`.
 bool has_loop(const Halide::Internal::Stmt &statement, const std::string &prefix);
 
+/// The placeholder calls of a statement, in its order.
+std::vector<PlaceholderCall> placeholders_of(const Halide::Internal::Stmt &statement);
+
 /// Whether a statement holds a placeholder call of this kind (any kind when empty).
 bool has_placeholder(const Halide::Internal::Stmt &statement, const std::string &kind = "");
 

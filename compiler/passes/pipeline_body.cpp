@@ -20,23 +20,10 @@ namespace {
 
 /// What the operands of the products in a statement have as bytes of a swizzled row: 0 for none.
 int swizzled_row(const Stmt &statement) {
-    class Products : public IRVisitor {
-      public:
-        int row = 0;
-
-      private:
-        using IRVisitor::visit;
-        void visit(const Call *call) override {
-            if (starts_with(call->name, std::string(placeholder_prefix))) {
-                const PlaceholderCall product = PlaceholderCall::parse(call->name);
-                row = std::max({row, product.field_or("asw", 0), product.field_or("bsw", 0)});
-            }
-            IRVisitor::visit(call);
-        }
-    };
-    Products products;
-    statement.accept(&products);
-    return products.row;
+    int row = 0;
+    for (const PlaceholderCall &product : placeholders_of(statement))
+        row = std::max({row, product.field_or("asw", 0), product.field_or("bsw", 0)});
+    return row;
 }
 
 }  // namespace

@@ -40,9 +40,7 @@ class PipelinedLoop {
         const Expr chunk = Variable::make(Int(32), loop_->name), extent = loop_->extent;
         const int peeled = std::max(copies_ahead_, loads_ahead);
         std::vector<Stmt> all;
-        if (body_.has_bulk_copies()) {
-            all = {body_.initialise_barriers(), shared_memory_barrier()};
-        }
+        if (body_.has_bulk_copies()) all = {body_.initialise_barriers(), shared_memory_barrier()};
         const std::vector<Stmt> first = {body_.start_copies(0), block_of(body_.loads(0)), block_of(body_.stores(0)),
                                          IfThenElse::make(extent > 1, block_of(body_.loads(1)))};
         all.insert(all.end(), first.begin(), first.end());
@@ -115,47 +113,27 @@ class PipelinedLoop {
 
 /// In floats, of a tile's store that keeps off the stages (TensorCoreOptions::further_tiles).
 int scratch_of_stores(const Stmt &statement) {
-    class Launch : public IRVisitor {
-      public:
-        int scratch = -1;
-
-      private:
-        using IRVisitor::visit;
-        void visit(const Call *call) override {
-            if (!starts_with(call->name, std::string(placeholder_prefix))) return IRVisitor::visit(call);
-            const PlaceholderCall found = PlaceholderCall::parse(call->name);
-            if (found.kind == "launch") scratch = found.field_or("scratch", -1);
-        }
-    };
-    Launch launch;
-    statement.accept(&launch);
-    if (launch.scratch < 0)
+    int scratch = -1;
+    for (const PlaceholderCall &call : placeholders_of(statement))
+        if (call.kind == "launch") scratch = call.field_or("scratch", -1);
+    if (scratch < 0)
         refuse_pipeline("pipeline", "where blocks have further tiles, the tensor-core pass must be told (further_tiles)");
-    return launch.scratch;
+    return scratch;
 }
 
 /// In floats, by how much more compute-sanitizer takes an operand of wgmma to reach than it does: the runs of a window begin one
 /// position after each other and overlap, where the tool counts them side by side. It would see the last stage's end behind the
 /// block's memory.
 int overlap_of_windows(const Stmt &statement) {
-    class Overlap : public IRVisitor {
-      public:
-        int bytes = 0;
-
-      private:
-        using IRVisitor::visit;
-        void visit(const Call *call) override {
-            if (!starts_with(call->name, std::string(placeholder_prefix))) return IRVisitor::visit(call);
-            const PlaceholderCall product = PlaceholderCall::parse(call->name);
-            const int run = product.field_or("bsw", 0), values_of_16_bits = bytes_of_row / 2;
-            if (product.kind != "multiply" || run == 0 || product.field_or("bt", 0) == 0) return;
-            const int runs = product.field("n") * 2 / run, bytes_of_run = rows_of_instruction_k * values_of_16_bits * run;
-            bytes = std::max(bytes, (runs - 1) * (bytes_of_run - product.field("bs")));
-        }
-    };
-    Overlap overlap;
-    statement.accept(&overlap);
-    return overlap.bytes / 4;
+    constexpr int values_of_16_bits = bytes_of_row / 2;
+    int bytes = 0;
+    for (const PlaceholderCall &product : placeholders_of(statement)) {
+        const int run = product.field_or("bsw", 0);
+        if (product.kind != "multiply" || run == 0 || product.field_or("bt", 0) == 0) continue;
+        const int runs = product.field("n") * 2 / run, bytes_of_run = rows_of_instruction_k * values_of_16_bits * run;
+        bytes = std::max(bytes, (runs - 1) * (bytes_of_run - product.field("bs")));
+    }
+    return bytes / 4;
 }
 
 class PipelineOfAllThreads : public PipelineLoops {

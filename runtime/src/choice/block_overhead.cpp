@@ -58,46 +58,55 @@ double before_first_box(const KernelTraits &k) {
     return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
-// A block's overhead where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
-// lanes store whole rows, 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
-// one that is chosen so takes 1.06 of the fastest's time at most). In channels_first, where neighbouring lanes store, 4.5 us of
-// tiles of 128 channels and half of it of 64, 18 where positions lie a stride apart; phases that are channels take longer where
-// they begin at odd elements of 16 bits. (Fitted to 521 layers in float16 and TF32, all kernels timed, H200, 2026-11-23.)
-double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
-    // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
-    // layers in float16, H200, 2026-11-22); those of phases that are channels a third of it (44 layers, 2026-11-27).
-    if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward)
-        return k.phases_as_channels ? 3e-6 : 8.5e-6;
+// What a tile takes of blocks that go through many, while copies of the next come.
+double resident_block_overhead(const KernelTraits &k) {
     const bool maps_both = k.operation == Operation::forward && maps_weights(k) && channels_innermost(k.output);
-    if (k.resident_blocks > 0) {
-        // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27); of pictures
-        // as they lie float32 takes twice as long (1x1, three layers, that day).
-        const bool is_float = k.output.type == ElementType::float32;
-        const double element = k.row_taps > 1                    ? (is_float ? 1e-10 : 1.35e-10)
-                               : reads_as_it_lies(k) && is_float ? 8e-11
-                                                                 : 4.3e-11;
-        return double(k.blocks_per_multiprocessor) *
-               ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
-    }
-    const double tile = static_cast<double>(k.block_channels) / 128;
-    // Nothing hides stores to channels_first of a block that is alone on its multiprocessor (44 layers, H200, 2026-11-27).
-    if (k.adds_in_clusters && reads_as_it_lies(k)) return (k.output.type == ElementType::float32 ? 9e-6 : 7e-6) * tile;
-    if (k.adds_in_clusters && k.operation == Operation::input_gradient && !channels_innermost(k.input)) return 3e-6;
+    // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27); of pictures
+    // as they lie float32 takes twice as long (1x1, three layers, that day).
+    const bool is_float = k.output.type == ElementType::float32;
+    const double element = k.row_taps > 1                    ? (is_float ? 1e-10 : 1.35e-10)
+                           : reads_as_it_lies(k) && is_float ? 8e-11
+                                                             : 4.3e-11;
+    return double(k.blocks_per_multiprocessor) *
+           ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
+}
+
+// Neighbouring lanes store to channels_first: 4.5 us of tiles of 128 channels and half of it of 64, 18 where positions lie a stride
+// apart. Phases that are channels take longer where they begin at odd elements of 16 bits.
+double stores_to_channels_first(const KernelTraits &k, const Problem &p) {
     const Axis &x = p.width();
-    if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
-        return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
-               double(area(k.block_positions)) * tile * double(k.blocks_per_multiprocessor) / 256;
-    if (channels_innermost(k.output))
-        return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+    const double tile = static_cast<double>(k.block_channels) / 128;
     if (x.stride == 1) return 4.5e-6 * tile;
     const int64_t neighbours = k.stride_width_multiple;
-    // Neighbouring lanes store positions a stride apart, so the more lines the larger it is.
+    // They store positions a stride apart, so the more lines the larger it is.
     if (!k.phases_as_channels || neighbours == 1) return (std::min(3 + 1.5 * double(x.stride), 16.0) + 2 * tile) * 1e-6;
     if (k.phases_along_width) return (x.stride > neighbours ? 10e-6 : neighbours == 4 ? 11e-6 : 12e-6) * tile;
     if (neighbours == 4) return 5.5e-6 * tile;
     if (x.stride > neighbours) return 6e-6 * tile;
     if (k.output.type == ElementType::float32) return 2e-6 * tile;
     return (stores_at_odd_elements(k, p) ? 6.2e-6 : 5e-6) * tile;
+}
+
+// A block's overhead where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
+// lanes store whole rows, it is 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
+// one that is chosen so takes 1.06 of the fastest's time at most). All others were fitted to 521 layers in float16 and TF32, all
+// kernels timed (H200, 2026-11-23).
+double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
+    // Blocks that make parts have an overhead of 7 to 10 us: their lanes store single channels of any number (twelve
+    // layers in float16, H200, 2026-11-22); those of phases that are channels a third of it (44 layers, 2026-11-27).
+    if (k.makes_parts && k.stores_single_channels && k.operation == Operation::forward)
+        return k.phases_as_channels ? 3e-6 : 8.5e-6;
+    if (k.resident_blocks > 0) return resident_block_overhead(k);
+    const double tile = static_cast<double>(k.block_channels) / 128;
+    // Nothing hides stores to channels_first of a block that is alone on its multiprocessor (44 layers, H200, 2026-11-27).
+    if (k.adds_in_clusters && reads_as_it_lies(k)) return (k.output.type == ElementType::float32 ? 9e-6 : 7e-6) * tile;
+    if (k.adds_in_clusters && k.operation == Operation::input_gradient && !channels_innermost(k.input)) return 3e-6;
+    if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
+        return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
+               double(area(k.block_positions)) * tile * double(k.blocks_per_multiprocessor) / 256;
+    if (channels_innermost(k.output))
+        return 2.8e-6 + 5e-11 * double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+    return stores_to_channels_first(k, p);
 }
 
 }  // namespace

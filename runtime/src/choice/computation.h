@@ -1,10 +1,9 @@
-// Computations: ways to the same result. A problem may be computed as another one, whose tensors lie in the same memory;
-// kernels see only that one, and know nothing of it.
+// A computation: a way to the result of a problem, which may be computed as another one, whose tensors lie in the same memory.
+// Kernels see only that one, and know nothing of the first.
 #ifndef CONV_TRANSPOSE_RUNTIME_COMPUTATION_H
 #define CONV_TRANSPOSE_RUNTIME_COMPUTATION_H
 
 #include <optional>
-#include <vector>
 
 #include "choice/kernel_traits.h"
 #include "problem/operand.h"
@@ -110,8 +109,8 @@ bool has_single_phases(const Problem &);
 /// The picture that is summed over has so many.
 int64_t read_positions(const Computation &computation);
 
-/// In order of preference: the problem itself, at its simplest, and what it is as another operation.
-std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options);
+/// Whether one of its pictures has channels innermost.
+bool has_channels_last(const Computation &computation);
 
 }  // namespace conv_transpose
 

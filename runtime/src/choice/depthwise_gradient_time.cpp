@@ -3,7 +3,7 @@
 // Its constants were fitted to one half of 98 depthwise problems of one to three axes, k2 to k12, strides 1 to 8, in float32 and
 // float16 and both layouts, by all kernels that accept them (H200, 2026-11-27). Of the other half most estimates are 0.6 to 1.4 of
 // what kernels take. Of 32 others, drawn afterwards, the choice takes 1.03 of the fastest kernel's time in float16, 1.08 in
-// channels_last (1.16 and 1.18 by the order in the registry). Too low by half are those of runs of two taps along three axes.
+// channels_last (1.16 and 1.18 by the order in the registry). Estimates of runs of two taps along three axes are half of the time.
 #include "choice/depthwise_gradient_time.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "algorithm/machine_facts.h"
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
+#include "choice/waves.h"
 #include "choice/weight_gradient_parts.h"
 #include "problem/counting.h"
 
@@ -23,24 +24,24 @@ using machines::H200;
 
 constexpr int64_t warp = 32;
 
-/// Blocks of all parts: how often multiprocessors take as many as they hold, and how much longer those take that have some for
-/// others that have none.
-struct Blocks {
-    double rounds, unused;
+/// The blocks of all parts. So many waves take as long as one, and work that is shared among all multiprocessors takes longer by
+/// a factor where some of them have none.
+struct BlockWaves {
+    double waves, idle_factor;
 
-    Blocks(double blocks, double held, const Machine &machine) {
-        const double each = blocks / std::max(machine.multiprocessors, 1);
-        rounds = std::ceil(each / held), unused = std::max(each, 1.0) / each;
+    BlockWaves(double blocks, double blocks_per_multiprocessor, const Machine &machine) {
+        const double each = blocks / double(multiprocessors(machine));
+        waves = std::ceil(each / blocks_per_multiprocessor), idle_factor = std::max(each, 1.0) / each;
     }
 };
 
-/// What a kind of kernel takes.
+/// What a kind of kernel takes, in seconds.
 struct Costs {
-    double launch;   ///< twice where parts are added
-    double held;     ///< blocks that a multiprocessor has at once
-    double round;    ///< of these: until their lanes' sums are added
-    double product;  ///< of a warp, of a multiprocessor
-    double stride;   ///< likewise, of a row of a tile, more for each element that lanes lie further apart
+    double launch;                     ///< twice where parts are added
+    double blocks_per_multiprocessor;  ///< not in seconds
+    double wave;                       ///< until the sums of its lanes are added
+    double warp_product;               ///< of one tap, of a multiprocessor
+    double stride;   ///< of a row of a tile, likewise, for each element that lanes lie further apart
     double latency;  ///< of a product of a block's lanes, one after the other
 };
 
@@ -60,12 +61,10 @@ double memory_time(const Computation &c) {
            H200::memory_bytes_per_second;
 }
 
-bool lies_by_pixels(const Computation &c) { return channels_innermost(c.read_format) || channels_innermost(c.written_format); }
-
 // Where channels are innermost, each lane reads sectors of its own: those of a position's input, and those that its taps see and
 // its neighbours' do not. Blocks of other channels read them again, from the second-level cache; runs of a column have most lines
 // between them.
-double pixels_time(const KernelTraits &k, const Computation &c, double elements) {
+double scattered_sectors_time(const KernelTraits &k, const Computation &c, double elements) {
     constexpr double sector = 32, taps_of_a_row = 4;
     const Problem &p = c.problem;
     const double seen = std::min({double(p.width().stride), double(p.width().kernel), taps_of_a_row});
@@ -94,25 +93,24 @@ double half_empty_windows(const KernelTraits &k, const Problem &p) {
 double gathered_time(const KernelTraits &k, const Computation &c, const WeightGradientParts &parts, const Machine &machine) {
     const Problem &p = c.problem;
     const Costs costs = costs_of(k);
-    const bool of_groups = k.tile_groups > 1;
-    const int64_t apart = k.run_rows == 1 ? 1 : p.height().dilation,
-                  positions = k.run_rows == 1 ? input_positions(p)
-                                              : p.depth().input * p.width().input *
-                                                    ceil_divide(p.height().input, k.run_rows * apart) * apart;
-    const int64_t band = std::min(parts.rows_a_band, positions);
-    const double each = double(k.run_rows * k.tile_taps), of_part = double(blocks_of_part(p, k));
-    const Blocks blocks(of_part * double(parts.count(p)), costs.held, machine);
-    const double warps = of_groups ? double(positions) : double(ceil_divide(positions, band) * ceil_divide(band, warp));
-    const double products = of_part * double(p.batch) * warps * each / std::max(machine.multiprocessors, 1) * blocks.unused;
-    const double one_after_another = double(parts.images_a_part) * double(ceil_divide(band, k.chunk_rows)) * each;
+    const bool has_groups = k.tile_groups > 1;
+    const int64_t positions = positions_of_bands(p, k), band = std::min(parts.rows_a_band, positions);
+    const double part_blocks = double(blocks_of_part(p, k)), images = double(p.batch);
+    const BlockWaves blocks(part_blocks * double(parts.count(p)), costs.blocks_per_multiprocessor, machine);
+    if (!has_groups && has_channels_last(c)) {
+        constexpr double wave = 4.8e-6;
+        const double elements = part_blocks * images * double(positions) * double(k.run_rows) * blocks.idle_factor;
+        return blocks.waves * wave + scattered_sectors_time(k, c, elements);
+    }
+    const double taps_of_run = double(k.run_rows * k.tile_taps);
+    const double warps = has_groups ? double(positions) : double(ceil_divide(positions, band) * ceil_divide(band, warp));
+    const double products = part_blocks * images * warps * taps_of_run / double(multiprocessors(machine)) * blocks.idle_factor;
+    const double products_in_turn = double(parts.images_a_part) * double(ceil_divide(band, k.chunk_rows)) * taps_of_run;
     constexpr int64_t most_apart = 8;
+    constexpr double share_of_reading = 0.6;  // the rest of it is hidden
     const double lanes_apart = double(std::min(p.width().stride, most_apart) - 1);
-    constexpr double share_of_reading = 0.6, round_of_pixels = 4.8e-6;  // the rest of reading is hidden
-    if (!of_groups && lies_by_pixels(c))
-        return blocks.rounds * round_of_pixels +
-               pixels_time(k, c, of_part * double(p.batch) * double(positions) * double(k.run_rows) * blocks.unused);
-    return blocks.rounds * (costs.round + costs.latency * one_after_another) +
-           products * (costs.product * rows_of_a_tile(k, p) * half_empty_windows(k, p) +
+    return blocks.waves * (costs.wave + costs.latency * products_in_turn) +
+           products * (costs.warp_product * rows_of_a_tile(k, p) * half_empty_windows(k, p) +
                        costs.stride * lanes_apart / tile_row_taps(k)) +
            share_of_reading * memory_time(c);
 }
@@ -122,16 +120,18 @@ double staged_time(const KernelTraits &k, const Computation &c, const WeightGrad
     const Problem &p = c.problem;
     const StagedShape &shape = k.staged_shape;
     const auto tile = staged_weight_tile(shape, p);
-    constexpr double held = 6, round = 1.9e-6, element = 1.9e-10, product = 1e-11, share_of_reading = 0.7;
-    const double of_part = double(blocks_of_part(p, k));
-    const Blocks blocks(of_part * double(parts.count(p)), held, machine);
-    const double boxes = of_part * double(p.batch) * double(tile.tiles()) / std::max(machine.multiprocessors, 1) * blocks.unused;
+    constexpr double blocks_per_multiprocessor = 6, wave = 1.9e-6, staged_element = 1.9e-10, product = 1e-11;
+    constexpr double share_of_reading = 0.7;  // the rest of it is hidden
+    const double part_blocks = double(blocks_of_part(p, k));
+    const BlockWaves blocks(part_blocks * double(parts.count(p)), blocks_per_multiprocessor, machine);
+    const double boxes =
+        part_blocks * double(p.batch) * double(tile.tiles()) / double(multiprocessors(machine)) * blocks.idle_factor;
     const double staged = double(shape.planes * tile.box_x * tile.box_z * tile.pitch);
     const double products =
         double(ceil_divide(tile.x * tile.z * tile.groups, tile.lanes)) * shape.parts * shape.window * shape.threads;
-    const double side_by_side = shape.planes > 1 ? 1.8 : 1;  // lanes of groups read columns of their own
-    const double of_boxes = side_by_side * boxes * (staged * element + products * product);
-    return blocks.rounds * round + of_boxes + share_of_reading * memory_time(c);
+    const double of_planes = shape.planes > 1 ? 1.8 : 1;  // lanes of groups read columns of their own
+    return blocks.waves * wave + of_planes * boxes * (staged * staged_element + products * product) +
+           share_of_reading * memory_time(c);
 }
 
 // Warps go through rows of pictures in channels_first, with the sums of all taps (k4 s2, fourteen layers of 24 to 330 us: 0.7 to
@@ -139,8 +139,7 @@ double staged_time(const KernelTraits &k, const Computation &c, const WeightGrad
 double rows_time(const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     constexpr double least = 25e-6, position = 9.1e-12;
-    const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
-    return least + position / size * double(p.batch) * double(p.groups) * double(p.height().input) *
+    return least + position / share_of_h200(machine) * double(p.batch) * double(p.groups) * double(p.height().input) *
                        double(round_up(p.width().input, warp));
 }
 

@@ -4,6 +4,7 @@
 #include "choice/depthwise_gradient_time.h"
 #include "choice/gather_time.h"
 #include "choice/other_steps_time.h"
+#include "choice/product_memory_time.h"
 #include "choice/product_time.h"
 #include "choice/weight_gradient_time.h"
 #include "choice/winograd_sizes.h"

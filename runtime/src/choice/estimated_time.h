@@ -4,7 +4,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 #define CONV_TRANSPOSE_RUNTIME_ESTIMATED_TIME_H
 
-#include "choice/kernel_choice.h"
+#include "choice/candidate.h"
 #include "device/machine.h"
 
 namespace conv_transpose {

@@ -1,63 +1,144 @@
-// What threads without a common tile take: see gather_time.h.
+// What threads take that gather: see gather_time.h.
 #include "choice/gather_time.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "algorithm/machine_facts.h"
 #include "choice/other_steps_time.h"
 #include "choice/product_time.h"
 #include "choice/tensor_formats.h"
+#include "choice/waves.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
 
-using machines::H200;
+namespace {
 
-// Where threads have some channels at a position of each part of a row, and nothing in common (schedules/cuda_gather.h).
-// Phases along the width share warps, so the longest counts. An element takes 2 ps beside its products (H200, KernelBench 72,
-// 75 and 81, 2026-11-22); where lanes lie apart by all channels, up to four times as long. Fewer threads than a machine holds
-// take as long as one of them, whose loads nobody hides. An input gradient's lanes are a stride apart: at 16 it takes ten times as
-// long (k16 s16, 24 to 24 channels; 2026-11-23).
-double gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
-    const Problem &p = c.problem;
-    const bool forward = k.operation == Operation::forward;
-    const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
-    const auto extent = [&](const Axis &a) { return std::max<int64_t>(forward ? a.output() : a.input, 1); };
-    const auto step = [&](const Axis &a) { return forward ? a.stride : 1; };
-    const Axis &cut = k.part_axis == 1 ? p.height() : p.width();
-    const int64_t all = extent(cut), of_taps = k.parts_are_neighbours ? cut.dilation / std::gcd(cut.stride, cut.dilation) : 1,
-                  apart_by = forward ? cut.stride * of_taps : k.parts_are_neighbours ? cut.dilation : 1,
-                  part = k.parts_are_neighbours ? ceil_divide(all, k.parts * apart_by) * apart_by
-                                                : std::min(round_up(ceil_divide(all, k.parts), apart_by), all);
-    const double sums = double(k.parts * k.block_channels),
-                 summed = double(forward ? round_up(in, k.in_channel_multiple) : round_up(out, k.out_channel_multiple));
-    const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(forward ? out : in, k.block_channels)) *
-                           double(product_of_axes(p, extent)) / double(all) * double(part);
-    double products = summed;  // of an element
-    for (const Axis &a : p.axes)
-        products *= &a == &p.width() ? double(ceil_divide(a.kernel, step(a))) : double(a.kernel) / double(step(a));
-
-    constexpr double threads_a_multiprocessor = 768, alone = 0.4, element = 2e-12;
-    const double size = double(std::max(machine.multiprocessors, 1)) / H200::multiprocessors;
-    const double elements = sums * std::max(threads, alone * threads_a_multiprocessor * H200::multiprocessors * size);
-    const bool channels_last =
-        channels_innermost(c.read_format) || channels_innermost(c.written_format);
-    const double pixel = double(bytes_of(c.read_format.type) * std::max(p.in_channels, p.out_channels)),
-                 stride = forward || channels_last ? 1 : double(p.width().stride),
-                 apart = k.any_layout && channels_last ? std::clamp(pixel / 8, 1.0, 4.0) : std::clamp(stride / 4, 1.0, 8.0);
-    return elements / size * (element + 2 * products / (k.h200_tflops * 1e12)) * apart;
+// What a gather computes along an axis: outputs, or inputs of an input gradient.
+int64_t computed_positions(const KernelTraits &k, const Axis &a) {
+    return std::max<int64_t>(k.operation == Operation::forward ? a.output() : a.input, 1);
 }
 
-// Where one thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22), and
-// half as long again where neighbouring channels, not positions, are neighbours (2026-11-23).
-// No step packs its weights, and what is spared so may be more than what is left.
+// The axis whose positions are parts of threads.
+const Axis &axis_of_parts(const KernelTraits &k, const Problem &p) { return k.part_axis == 1 ? p.height() : p.width(); }
+
+// Threads that compute all positions of that axis. Neighbouring parts of a thread see the same inputs by different taps: they
+// are a common step of stride and dilation apart. Others are far from each other, and begin at multiples of the stride.
+int64_t threads_of_axis(const KernelTraits &k, const Axis &a) {
+    const bool forward = k.operation == Operation::forward;
+    const int64_t positions = computed_positions(k, a);
+    if (!k.parts_are_neighbours) return std::min(round_up(ceil_divide(positions, k.parts), forward ? a.stride : 1), positions);
+    const int64_t step = forward ? std::lcm(a.stride, a.dilation) : a.dilation;
+    return ceil_divide(positions, k.parts * step) * step;
+}
+
+// Phases along the width share warps, so the longest counts there.
+double products_of_sum(const KernelTraits &k, const Problem &p) {
+    const bool forward = k.operation == Operation::forward;
+    double products = double(forward ? round_up(p.in_channels / p.groups, k.in_channel_multiple)
+                                     : round_up(p.out_channels / p.groups, k.out_channel_multiple));
+    for (const Axis &a : p.axes) {
+        const int64_t stride = forward ? a.stride : 1;
+        products *= &a == &p.width() ? double(ceil_divide(a.kernel, stride)) : double(a.kernel) / double(stride);
+    }
+    return products;
+}
+
+// Loads of lanes that lie apart: by all channels they take up to four times as long; an input gradient's are a stride apart, and at
+// 16 take ten times as long (k16 s16, 24 to 24 channels; H200, 2026-11-23).
+double scattered_loads(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
+    const bool channels_last = has_channels_last(c);
+    if (k.any_layout && channels_last) {
+        const double pixel_bytes = double(bytes_of(c.read_format.type) * std::max(p.in_channels, p.out_channels));
+        return std::clamp(pixel_bytes / 8, 1.0, 4.0);
+    }
+    const double stride = k.operation == Operation::forward || channels_last ? 1 : double(p.width().stride);
+    return std::clamp(stride / 4, 1.0, 8.0);
+}
+
+/// The windows of taps that a thread goes through along the axis of its parts.
+struct TapWindows {
+    int64_t count;
+    bool has_one_tap;  ///< a position sees no more
+
+    TapWindows(const KernelTraits &k, const Axis &a) {
+        const bool forward = k.operation == Operation::forward;
+        const int64_t first_taps = !forward && k.parts_are_neighbours ? std::min(a.stride, a.kernel) : 1;
+        const int64_t taps = forward || k.parts_are_neighbours ? ceil_divide(a.kernel, a.stride) : a.kernel;
+        count = first_taps * ceil_divide(taps, k.taps_at_once), has_one_tap = taps == 1;
+    }
+};
+
+// Taps of strict kernels stand behind tests, and cost nothing where they do not exist; parts far apart have addresses of their own.
+double instructions_of_window(const KernelTraits &k, bool has_one_tap) {
+    const bool tests = k.parts_are_neighbours && k.strict_propagation;
+    const double vector = double(k.group_multiple), parts = double(k.parts), taps = double(k.taps_at_once);
+    const double loop = !k.parts_are_neighbours ? 10 : tests ? 45 : 35, address = k.parts_are_neighbours ? 8 : 15;
+    constexpr double load = 2;  // of an element, with its conversion
+    const double inputs = parts + taps - 1, multiplied_taps = tests && has_one_tap ? 1 : taps;
+    const double weights = taps * (vector + 3 * std::max(vector / 4, 1.0));
+    return loop + inputs * (address + load * vector) + multiplied_taps * parts * vector + weights;
+}
+
+}  // namespace
+
+// Threads have some channels at a position of each part of an axis, and nothing in common. A sum takes 2 ps beside its products
+// (H200, KernelBench 72, 75 and 81, 2026-11-22). Few threads take as long as one of them, whose loads nobody hides.
+double gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const int64_t channels = (k.operation == Operation::forward ? p.out_channels : p.in_channels) / p.groups;
+    const Axis &cut = axis_of_parts(k, p);
+    const auto positions = [&](const Axis &a) { return computed_positions(k, a); };
+    const double threads = double(p.batch) * double(p.groups) * double(ceil_divide(channels, k.block_channels)) *
+                           double(product_of_axes(p, positions)) / double(positions(cut)) * double(threads_of_axis(k, cut));
+
+    constexpr double threads_of_multiprocessor = 768, alone = 0.4, seconds_of_sum = 2e-12;
+    const double size = share_of_h200(machine);
+    const double least_threads = alone * threads_of_multiprocessor * machines::H200::multiprocessors * size;
+    const double sums = double(k.parts * k.block_channels) * std::max(threads, least_threads);
+    const double seconds_of_products = 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12);
+    return sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c);
+}
+
+// One thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22), and half
+// as long again where neighbouring channels, not positions, are neighbours (2026-11-23). No step packs its weights, and what is
+// spared so may be more than what is left.
 double serial_time(const KernelTraits &k, const Computation &c) {
     constexpr double shortest = 1e-7;
-    const bool channels_last = channels_innermost(c.read_format) || channels_innermost(c.written_format);
-    const double product = channels_last ? 1.2e-7 : 8e-8;
+    const double product = has_channels_last(c) ? 1.2e-7 : 8e-8;
     const double spared = c.weight_operand == Operand::weight ? 0 : launch;
     return std::max(product * products_of_element(k, c.problem) - spared, shortest);
+}
+
+bool gathers_single_channels(const KernelTraits &k) {
+    return k.device == Device::cuda && k.in_channels == 1 && k.parts > 0 && k.h200_tflops == 0;
+}
+
+// Instructions of a thread were counted in the machine code of sm_90 (k3, vectors of four and eight, float16). Of thirteen layers
+// of one to three axes, k3 to k16, strides 1 to 8, what is chosen takes 1.02 to 1.05 of the fastest of these kernels (float16 and
+// float32, both layouts; H200, 2026-11-27). What threads take whose parts lie apart was fitted to one, two, four and eight of them
+// (k2 to k12, float16 and float32; H200, 2026-11-28).
+double depthwise_gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const bool forward = k.operation == Operation::forward;
+    const Axis &cut = axis_of_parts(k, p);
+    const TapWindows taps(k, cut);
+    const double vector = double(k.group_multiple);
+    double threads = double(p.batch) * double(p.out_channels) / vector * double(threads_of_axis(k, cut));
+    double windows = double(taps.count);
+    for (const Axis &a : p.axes) {
+        if (&a == &cut) continue;
+        threads *= double(computed_positions(k, a));
+        windows *= double(a.kernel) / (forward ? double(a.stride) : 1);
+    }
+    constexpr double seconds_of_instruction = 5.3e-14, store = 6, store_of_element = 1.5;
+    // Neighbouring parts are loaded together, so fewer threads hide what loads take.
+    const bool neighbours = k.parts_are_neighbours;
+    const double begin = neighbours ? (forward ? 330 : 150) : (forward ? 230 : 40), least_threads = neighbours ? 40e3 : 60e3;
+    const double instructions = begin + windows * instructions_of_window(k, taps.has_one_tap) +
+                                double(k.parts) * (store + store_of_element * vector);
+    return seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
 }
 
 }  // namespace conv_transpose

@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "choice/depthwise_gather_time.h"
+#include "choice/alternatives.h"
 #include "choice/estimated_time.h"
 #include "choice/flat_extent.h"
 #include "choice/flat_tiles.h"
+#include "choice/gather_time.h"
 #include "choice/input_cells.h"
 #include "choice/partial_sums.h"
 #include "choice/registry.h"

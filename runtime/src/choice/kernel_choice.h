@@ -5,16 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "choice/computation.h"
+#include "choice/candidate.h"
 
 namespace conv_transpose {
-
-/// A kernel and what it is to compute.
-struct Candidate {
-    const KernelTraits &kernel;
-    Computation computation;
-    double seconds = 0;  ///< estimated, of a kernel that has an estimate
-};
 
 /// By the kernel that options.kernel names, or else the preferred one. Throws Unsupported if there is none, or it
 /// cannot serve.

@@ -6,7 +6,6 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/kernel_properties.h"
-#include "choice/packed_pictures.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
 #include "problem/counting.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "choice/launch_ranges.h"
-#include "choice/weight_gradient_parts.h"
 
 namespace conv_transpose {
 
@@ -88,8 +87,6 @@ std::string packed_pictures_rejection(const KernelTraits &k, const Problem &p) {
                                   packed.images(1) * double(p.out_channels) * output_positions(p),
                                   2.0 * p.weight_elements()});
     if (most > max_elements_32bit()) return "four pictures or the weights have more elements than 32 bits count";
-    if (packed_part_elements(p, k) > max_elements_32bit() / PackedPictureParts(p, k, packed).slices)
-        return "the parts of the sum have more elements than 32 bits count";
     return {};
 }
 

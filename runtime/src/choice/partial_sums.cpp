@@ -30,13 +30,13 @@ constexpr double least_steps_of_part = 4;
 // for the copy engine, more parts than fit at once took 0.64 to 1.33 times as long as what was chosen, most of them longer; of
 // input gradients in channels_last up to 1.9 times (k16 s8, 256 from 40 channels, 64x85, 193 us in two parts, 102 in one;
 // 2026-11-27).
-double most_rounds(const KernelTraits &k) {
+double most_waves(const KernelTraits &k) {
     if (k.box_positions == 0) return 4;
     return maps_weights(k) && k.operation == Operation::forward ? 2 : 1;
 }
 
 // Blocks of a cluster are on multiprocessors of one group at a time, of which an H200 has seven of sixteen and one of twelve, as
-// far as could be seen: 16 clusters of seven and 32 of four took a round more, 24 of four and 21 of five did not (2026-11-23 and
+// far as could be seen: 16 clusters of seven and 32 of four took a wave more, 24 of four and 21 of five did not (2026-11-23 and
 // 27).
 int64_t clusters_at_once(int64_t blocks) { return 7 * (16 / blocks) + 12 / blocks; }
 
@@ -72,7 +72,7 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
     const ProductBlocks work(k, p);
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;
-    const double most = std::min({most_rounds(k) * double(k.split_target_blocks) / std::max(work.blocks, 1.0),
+    const double most = std::min({most_waves(k) * double(k.split_target_blocks) / std::max(work.blocks, 1.0),
                                   double(work.steps) / least_steps_of_part, double(max_elements_32bit()) / std::max(elements, 1.0),
                                   double(max_grid()) / double(p.groups)});
     Machine machine;

@@ -8,7 +8,6 @@
 #include "choice/flat_tiles.h"
 #include "choice/kernel_properties.h"
 #include "choice/launch_limits.h"
-#include "choice/packed_pictures.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
 #include "choice/staged_columns.h"
@@ -216,15 +215,13 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (k.writes_result && unpacked_parts(p, k).count(p) > 1) return "the sum has more than one part";
     if (k.family == Family::winograd_product) return winograd_rejection(k, p);
     if (stages_columns(k)) return staged_columns_rejection(k, c);
-    return k.packed_pictures ? packed_pictures_rejection(k, p) : "";
+    return k.packed_pictures ? packed_parts_rejection(k, p) : "";
 }
 
 // With channels innermost the channels of one group span the image.
 std::string span_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    const bool channels_last =
-        channels_innermost(c.read_format) || channels_innermost(c.written_format);
-    if (k.large_buffers || !channels_last) return {};
+    if (k.large_buffers || !has_channels_last(c)) return {};
     const int64_t image = std::max(p.in_channels * input_positions(p), p.out_channels * spanned_outputs(k, p));
     return image > max_elements_32bit() ? "one image has more than 2^31 - 1 elements, with channels innermost" : "";
 }

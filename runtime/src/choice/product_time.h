@@ -1,4 +1,4 @@
-// How long kernels take that compute an operation as implicit matrix products, by rounds of blocks on an H200, or that have tiles
+// How long kernels take that compute an operation as implicit matrix products, by waves of blocks on an H200, or that have tiles
 // of a picture likewise.
 #ifndef CONV_TRANSPOSE_RUNTIME_PRODUCT_TIME_H
 #define CONV_TRANSPOSE_RUNTIME_PRODUCT_TIME_H
@@ -13,9 +13,6 @@ double products_of_element(const KernelTraits &kernel, const Problem &problem);
 
 /// The kernel's own step, in seconds.
 double product_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
-
-/// What loads of pixels that are no neighbours take besides.
-double strided_loads_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 
 }  // namespace conv_transpose
 

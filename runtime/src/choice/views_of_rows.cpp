@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "choice/input_cells.h"
 #include "choice/launch_limits.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
 
-namespace {
-
-// A picture of one position has its channels innermost.
 std::optional<Computation> with_rows_as_given(const Computation &given) {
     if (channels_innermost(given.read_format) || read_positions(given) != 1) return {};
     Computation rows = given;
@@ -20,8 +16,6 @@ std::optional<Computation> with_rows_as_given(const Computation &given) {
     return rows;
 }
 
-// Where every output sees one input, the positions of a channel are those of one row, of pictures that lie so; in channels_last
-// those of all images.
 std::optional<Computation> with_one_row(const Computation &given) {
     const auto is_plain = [](const Axis &a) {
         return a.kernel == 1 && a.stride == 1 && a.padding == 0 && a.output_padding == 0;
@@ -39,20 +33,6 @@ std::optional<Computation> with_one_row(const Computation &given) {
     row.problem.batch /= images, row.problem.rank = 2, row.problem.axes = {};
     row.problem.width().input = images * positions;
     return row;
-}
-
-}  // namespace
-
-void add_views_of_rows(std::vector<Computation> &all, std::size_t which, const PlanOptions &options) {
-    const Computation of = all[which];
-    if (const std::optional<Computation> rows = with_rows_as_given(of)) all.push_back(*rows);
-    const std::optional<Computation> row = with_one_row(of);
-    for (const Computation &joined : with_joined_positions_of_rows(row ? *row : of, options.epilogue)) all.push_back(joined);
-    // What kernels read that pack nothing; on CUDA cores three axes are worth it, whose kernels have fewer tiles.
-    const bool on_tensor_cores = bytes_of(of.read_format.type) == 2 || options.precision == Precision::tf32;
-    if (row && (on_tensor_cores || of.problem.rank > 2)) all.push_back(*row);
-    all.push_back(row && !channels_innermost(row->read_format) ? *row : of);
-    all.back().packed_rows = true;
 }
 
 std::optional<Computation> with_joined_positions_of_images(const Computation &given) {

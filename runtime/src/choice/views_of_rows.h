@@ -2,16 +2,18 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_VIEWS_OF_ROWS_H
 #define CONV_TRANSPOSE_RUNTIME_VIEWS_OF_ROWS_H
 
-#include <cstddef>
 #include <optional>
-#include <vector>
 
 #include "choice/computation.h"
 
 namespace conv_transpose {
 
-/// What is the same picture in memory, or packed before: its rows as given, all as one, with neighbours joined.
-void add_views_of_rows(std::vector<Computation> &all, std::size_t which, const PlanOptions &options);
+/// A picture of one position has its channels innermost.
+std::optional<Computation> with_rows_as_given(const Computation &given);
+
+/// Where every output sees one input, the positions of a channel are those of one row, of pictures that lie so; in channels_last
+/// those of all images.
+std::optional<Computation> with_one_row(const Computation &given);
 
 /// Where the channels of 1x1 kernels in channels_last fill no 16 bytes, those of a few positions do.
 std::optional<Computation> with_joined_positions_of_images(const Computation &given);

@@ -24,8 +24,9 @@ int64_t wanted_parts(const Problem &p, const Tile &k) {
                              1);
 }
 
-// What bands count.
-int64_t positions_of(const Problem &p, const Tile &k) {
+}  // namespace
+
+int64_t positions_of_bands(const Problem &p, const Tile &k) {
     if (stages_columns(k)) return staged_weight_tile(k.staged_shape, p).tiles();
     if (k.band_axes == 1) return p.height().input;
     if (k.band_axes == 2) return p.depth().input * p.height().input;
@@ -33,8 +34,6 @@ int64_t positions_of(const Problem &p, const Tile &k) {
     const int64_t apart = p.height().dilation, runs = ceil_divide(p.height().input, k.run_rows * apart) * apart;
     return p.depth().input * runs * p.width().input;
 }
-
-}  // namespace
 
 int64_t blocks_of_part(const Problem &p, const Tile &k) {
     if (stages_columns(k)) return ceil_divide(p.groups, k.staged_shape.planes) * staged_weight_tile(k.staged_shape, p).task_tiles();
@@ -48,7 +47,7 @@ WeightGradientParts::WeightGradientParts(const Problem &p, const Tile &kernel, i
     images_a_part = std::clamp<int64_t>(p.batch / wanted, 1, images_a_launch);
     const int64_t beyond_input =
         kernel.bands_of_output_rows ? (p.height().kernel - 1) * p.height().dilation / p.height().stride : 0;
-    const int64_t rows = positions_of(p, kernel) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
+    const int64_t rows = positions_of_bands(p, kernel) + beyond_input, chunks = ceil_divide(rows, kernel.chunk_rows);
     rows_a_band =
         ceil_divide(chunks, std::clamp<int64_t>(wanted / of_images(p.batch), 1, chunks)) * kernel.chunk_rows;
     bands = ceil_divide(rows, rows_a_band);
@@ -97,7 +96,7 @@ static int64_t most_blocks_of_cluster(const Tile &k, int64_t blocks, int64_t chu
     return most > of_pairs ? most : std::min({chunks, of_pairs, std::max<int64_t>(at_once / blocks, 1)});
 }
 
-// So that rounds of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
+// So that waves of blocks are full, but each block has enough to do before it stores its sums, and these are soon added.
 void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_t of_slice) {
     constexpr int64_t chunks_worth_a_store = 8;
     const int64_t blocks = blocks_of_part(p, k), chunks = ceil_divide(of_slice, k.chunk_positions);
@@ -107,16 +106,17 @@ void SlicedParts::cut_into_bands(const Problem &p, const KernelTraits &k, int64_
                                                         max_floats_of_parts / packed_part_elements(p, k) / slices});
     const double chunk_flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * k.chunk_positions *
                               (k.packed_pictures ? 4 : 1);
-    // The time of a full round's chunks.
-    const double seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
-    const double part = seconds_of_a_part(packed_part_elements(p, k)) / seconds, cluster = seconds_of_a_cluster(k) / seconds;
+    // Times are in those that a full wave takes for a chunk.
+    const double wave_seconds = chunk_flop * double(k.wanted_blocks) / (std::max(k.h200_tflops, 1) * 1e12);
+    const double part = seconds_of_a_part(packed_part_elements(p, k)) / wave_seconds;
+    const double cluster = seconds_of_a_cluster(k) / wave_seconds;
     int64_t chunks_of_band = chunks;
     double least_time = 0;
-    for (int64_t b = 1; b <= most; b = k.adds_in_clusters ? 2 * b : b + 1) {
-        const int64_t of_band = ceil_divide(chunks, b);
-        const double time = double(ceil_divide(blocks * b, k.wanted_blocks) * (of_band + chunks_worth_a_store)) +
-                            (k.adds_in_clusters ? double(b > 1) * cluster : double(ceil_divide(chunks, of_band)) * part);
-        if (b == 1 || time < least_time) least_time = time, chunks_of_band = of_band;
+    for (int64_t count = 1; count <= most; count = k.adds_in_clusters ? 2 * count : count + 1) {
+        const int64_t of_band = ceil_divide(chunks, count);
+        const double computing = double(ceil_divide(blocks * count, k.wanted_blocks) * (of_band + chunks_worth_a_store));
+        const double adding = k.adds_in_clusters ? double(count > 1) * cluster : double(ceil_divide(chunks, of_band)) * part;
+        if (count == 1 || computing + adding < least_time) least_time = computing + adding, chunks_of_band = of_band;
     }
     bands = ceil_divide(chunks, chunks_of_band);
     band_positions = chunks_of_band * k.chunk_positions;
@@ -186,6 +186,17 @@ std::optional<Problem> in_one_row(const Problem &p) {
     return flat;
 }
 
+// Parts of the sum that lie together, of so many slices.
+static std::string size_of_parts_rejection(const KernelTraits &k, const Problem &p, int64_t slices) {
+    return packed_part_elements(p, k) > max_elements_32bit() / slices
+               ? "the parts of the sum have more elements than 32 bits count" : "";
+}
+
+std::string packed_parts_rejection(const KernelTraits &k, const Problem &p) {
+    const std::string reason = packed_pictures_rejection(k, p);
+    return reason.empty() ? size_of_parts_rejection(k, p, PackedPictureParts(p, k, PackedPictures(p)).slices) : reason;
+}
+
 std::string channels_last_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     if (p.batch == 0) return "batch is 0";
@@ -213,9 +224,7 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
             return "its weights are too many to be turned";
     }
     if (k.writes_result && parts.slices > 1) return "the sum has more than one part";
-    if (packed_part_elements(p, k) > max_elements_32bit() / parts.slices)
-        return "the parts of the sum have more elements than 32 bits count";
-    return {};
+    return size_of_parts_rejection(k, p, parts.slices);
 }
 
 }  // namespace conv_transpose

@@ -17,6 +17,9 @@ namespace conv_transpose {
 /// Blocks, or tasks, that compute one part.
 int64_t blocks_of_part(const Problem &, const Tile &);
 
+/// What bands of an image count: positions, runs of them, rows or tiles, as the kernel goes through them.
+int64_t positions_of_bands(const Problem &, const Tile &);
+
 /// Where kernels read the tensors themselves, parts are bands of rows, of some of the images each.
 struct WeightGradientParts {
     int64_t images_a_part, rows_a_band, bands;
@@ -70,7 +73,10 @@ int64_t turned_channels(const Problem &);
 /// axis, at a stride of 1, and the axes outside of it have one position.
 std::optional<Problem> in_one_row(const Problem &);
 
-/// Why such a kernel cannot take the problem; empty if it can.
+/// Why a kernel that multiplies packed pictures cannot take the problem; empty if it can.
+std::string packed_parts_rejection(const KernelTraits &, const Problem &);
+
+/// Why a kernel that reads channels innermost cannot take it, likewise.
 std::string channels_last_rejection(const KernelTraits &, const Computation &);
 
 /// What a part of so many sums takes: to write and read them, or, where they are few, to add one part after the other.

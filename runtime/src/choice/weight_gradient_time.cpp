@@ -13,7 +13,7 @@
 #include "choice/kernel_properties.h"
 #include "choice/launch_ranges.h"
 #include "choice/tensor_formats.h"
-#include "choice/other_steps_time.h"
+#include "choice/waves.h"
 #include "choice/weight_gradient_parts.h"
 #include "problem/counting.h"
 
@@ -23,16 +23,13 @@ namespace {
 
 using machines::H200;
 
-constexpr double bytes_per_second = H200::memory_bytes_per_second, launch = 2e-6, float_bytes = sizeof(float);
-// What packs taps finds each element by itself, and is read once more.
-constexpr double gathered_element = 1.6e-12;
+constexpr double bytes_per_second = H200::memory_bytes_per_second, float_bytes = sizeof(float);
+constexpr double launch_of_step = 2e-6;  // in seconds, as all times here
 
-// The time of blocks that go through so many positions each. Multiprocessors, each as fast as an H200's, finish together,
-// or wait for the one with the most blocks.
+// The time of blocks that go through so many positions each: multiprocessors wait for the one with the most blocks.
 double products_time(const Tile &k, double blocks, double positions, const Machine &machine) {
-    const double most = std::ceil(blocks / std::max(machine.multiprocessors, 1));
     const double flop = 2.0 * k.tile_in_channels * k.tile_out_channels * k.tile_taps * positions;
-    return most * H200::multiprocessors * flop / (k.h200_tflops * 1e12);
+    return most_blocks(blocks, machine) * H200::multiprocessors * flop / (k.h200_tflops * 1e12);
 }
 
 double packed_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
@@ -44,40 +41,38 @@ double packed_time(const KernelTraits &k, const Problem &p, const Machine &machi
     const double products =
         products_time(k, double(cut.count()) * double(blocks_of_part(p, k)), 4 * (cut.band_positions + worth_a_store), machine);
     const double sums = double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
-    return packing + products + sums + (3 * cut.slices + 1) * launch;
+    return packing + products + sums + (3 * cut.slices + 1) * launch_of_step;
 }
 
 // The share of its rate that a multiprocessor reaches with fewer blocks than run there at a time, which do not fill each
 // other's gaps.
 double share_of_rate(const Tile &k, double blocks, const Machine &machine) {
-    const double most = std::ceil(blocks / std::max(machine.multiprocessors, 1));
-    return std::sqrt(std::min(most * H200::multiprocessors / double(k.wanted_blocks), 1.0));
+    return std::sqrt(std::min(most_blocks(blocks, machine) * H200::multiprocessors / double(k.wanted_blocks), 1.0));
 }
 
-constexpr double whole_row = 1.3e-9;  // for a multiprocessor's copy engine, of up to 128 bytes
+constexpr double whole_row = 1.3e-9;  // that a multiprocessor's copy engine copies: up to 128 bytes
 
-// How much longer it takes for one of rows that lie so many bytes apart: two requests where it begins inside of a line of the
+// How much longer a row takes, of rows that lie so many bytes apart: two requests where it begins inside of a line of the
 // second-level cache, and a sector more where it begins inside of one.
-double share_of_whole_rows(int64_t bytes_apart, double in_sector) {
+double unaligned_row_factor(int64_t bytes_apart, double in_sector) {
     constexpr int64_t line = 128, sector = 32;
     constexpr double in_line = 0.6;
     const int64_t begins_at = std::gcd(bytes_apart, line);  // multiples of so many bytes
     return 1 + in_line * (1 - double(begins_at) / line) + in_sector * (1 - double(std::min(begins_at, sector)) / sector);
 }
 
-// Rows of the input have half of 128 bytes, and take as long. With it estimates of 23 layers by up to three kernels are
-// 0.90 to 1.29 of what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
+// Rows of the input have half of 128 bytes, and take as long. Estimates of 23 layers by up to three kernels are then 0.90 to 1.29
+// of what they take, and the fastest kernel is chosen, or one within 3 % (float16, H200, 2026-11-23).
 double copies_of_pairs(const KernelTraits &k, const Problem &p) {
     constexpr double in_sector = 1;
     const int64_t row = bytes_of(k.input.type) * p.width().input;
-    return whole_row * (double(k.tile_in_channels) * share_of_whole_rows(row, in_sector) +
-                        double(k.tile_out_channels) * share_of_whole_rows(2 * row, in_sector)) / double(k.box_positions);
+    return whole_row * (double(k.tile_in_channels) * unaligned_row_factor(row, in_sector) +
+                        double(k.tile_out_channels) * unaligned_row_factor(2 * row, in_sector)) / double(k.box_positions);
 }
 
-// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. Fitted with rates and
-// stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes 1.016 of the fastest
-// on average, 1.18 at worst (1.048 and 1.41 by the rates before); fitted to half of them, 1.024 of the others (H200,
-// 2026-11-23).
+// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. It was fitted with rates and stores
+// to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes 1.016 of the fastest on average, 1.18
+// at worst; fitted to half of them, 1.024 of the others (H200, 2026-11-23).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
@@ -85,12 +80,12 @@ double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastPa
         constexpr double outside = 4.3e-9, in_sector = 3.7;
         const double boxes = double(ceil_divide(tile, row)),
                      inside = double(ceil_divide(channels, row)) / double(ceil_divide(channels, tile));
-        return whole_row * share_of_whole_rows(int64_t{2} * p.groups * channels, in_sector) * inside + outside * (boxes - inside);
+        return whole_row * unaligned_row_factor(int64_t{2} * p.groups * channels, in_sector) * inside + outside * (boxes - inside);
     };
     const double rows = k.reads_pairs ? copies_of_pairs(k, p)
                                       : copies(cut.input_channels, k.tile_in_channels) +
                                             double(k.tile_taps) * copies(cut.output_channels, k.tile_out_channels);
-    return std::ceil(blocks / std::max(machine.multiprocessors, 1)) * double(cut.band_positions) * rows;
+    return most_blocks(blocks, machine) * double(cut.band_positions) * rows;
 }
 
 // What the stores of a block are worth, in positions.
@@ -108,7 +103,7 @@ double worth_a_store(const KernelTraits &k, double element) {
 
 // How much longer a kernel takes whose copies of single floats bring a sector of memory each: FCN-32s at a stride of 32, on an
 // H200, 2026-11-22; at 8 nothing was seen of it.
-double share_of_sectors(const KernelTraits &k, const Problem &p) {
+double lone_sectors_factor(const KernelTraits &k, const Problem &p) {
     return sums_as_it_lies(k) && !sums_boxes(k) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
@@ -121,7 +116,7 @@ double turning_time(const Problem &p) {
 
 // The share of reading, or of products, that the other does not hide: threads copy four bytes at a time, tiles of few channels read
 // much anew, and rows of clusters have few chunks on their way. Of 74 layers in float16 by up to 18 kernels the choice then takes
-// 1.033 of the fastest on average, 1.32 at worst (1.043 and 1.68 without; H200, 2026-11-23).
+// 1.033 of the fastest on average, 1.32 at worst (H200, 2026-11-23).
 double share_not_hidden(const KernelTraits &k) {
     if (sums_as_it_lies(k)) return sums_boxes(k) ? 0 : 0.1;
     if (bytes_of(k.input.type) != 2) return 0;
@@ -136,30 +131,35 @@ double share_seen(const Problem &p) {
     return seen;
 }
 
+// What packs taps finds each element by itself, and is read once more.
+double packing_time(const Computation &c, const ChannelsLastParts &cut, double input_bytes, double output_bytes) {
+    constexpr double gathered_element = 1.6e-12;
+    const double gathering = c.by_taps ? gathered_element * c.problem.batch * double(cut.output_elements) : 0;
+    return gathering + 2 * ((cut.packs_input ? input_bytes : 0) + (cut.packs_output ? output_bytes : 0)) / bytes_per_second;
+}
+
 double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const ChannelsLastParts cut(c, k);
-    const double element = bytes_of(c.read_format.type);
+    const double element = bytes_of(c.read_format.type);  // in bytes
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double computing = products_time(k, blocks, double(cut.band_positions) + worth_a_store(k, element), machine) /
-                             share_of_rate(k, blocks, machine) * share_of_sectors(k, p);
+                             share_of_rate(k, blocks, machine) * lone_sectors_factor(k, p);
     const double products = double(cut.slices) * std::max(computing, copies_time(k, p, cut, blocks, machine));
     const double input = element * p.batch * cut.input_elements, output = element * p.batch * cut.output_elements;
-    const double gathering = c.by_taps ? gathered_element * p.batch * double(cut.output_elements) : 0;
-    const double packing =
-        gathering + 2 * ((cut.packs_input ? input : 0) + (cut.packs_output ? output : 0)) / bytes_per_second;
+    const double packing = packing_time(c, cut, input, output);
     const double sums = k.writes_result ? 0 : double(cut.count()) * seconds_of_a_part(packed_part_elements(p, k));
     const double adding = k.adds_in_clusters && cut.bands > 1 ? seconds_of_a_cluster(k) : 0;
     const bool turned = turns_result(k, c);
     const double turning = turned ? turning_time(p) : 0;
     const double launches = double(cut.slices) * (1 + cut.packs_input + cut.packs_output) + (!k.writes_result || turned);
-    // Where taps are packed this is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
+    // Where taps are packed the sum is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
     // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
-    const double packed = c.by_taps ? 1.25 : 1;
+    const double margin = c.by_taps ? 1.25 : 1;
     const double reading = (input + output * share_seen(p)) / bytes_per_second,
                  both = std::max(products, reading) + share_not_hidden(k) * std::min(products, reading);
-    constexpr double launch_of_16_bits = 1.7e-6;
-    return packed * (packing + both + sums + adding + turning + launches * (element == 2 ? launch_of_16_bits : launch));
+    constexpr double launch_of_short_step = 1.7e-6;
+    return margin * (packing + both + sums + adding + turning + launches * (element == 2 ? launch_of_short_step : launch_of_step));
 }
 
 double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &machine) {
@@ -173,7 +173,7 @@ double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &mac
     const double tensors =
         float_bytes * (double(p.input_elements()) + double(p.output_elements())) / bytes_per_second;
     const double sums = float_bytes * 2 * parts.count(p) * p.weight_elements() / bytes_per_second;
-    return std::max(products, tensors) + sums + 2 * launch;
+    return std::max(products, tensors) + sums + 2 * launch_of_step;
 }
 
 }  // namespace

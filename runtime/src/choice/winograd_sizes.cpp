@@ -7,6 +7,7 @@
 #include "algorithm/machine_facts.h"
 #include "choice/launch_limits.h"
 #include "choice/registry.h"
+#include "choice/waves.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -129,22 +130,19 @@ double winograd_time(const KernelTraits &k, const Computation &c, const Machine 
                  tile_passes = is_forward(k) && !c.by_phases ? 1 : std::max(double(given.width().stride) / 2, 1.0);
     const WinogradSizes sizes(k, p);
     const double launches = double(ceil_divide(p.batch, sizes.images));
-    const int64_t multiprocessors = std::max(machine.multiprocessors, 1);
     const double blocks = double(sizes.points) * double(sizes.left_rows / k.block_positions.width) *
                           double(sizes.right_rows / k.block_channels);
-    const double slots = double(multiprocessors * k.blocks_per_multiprocessor);
-    double rounds = std::floor(blocks / slots);
-    if (const double rest = blocks - rounds * slots; rest > 0)
-        rounds += alone + (1 - alone) * std::ceil(rest / double(multiprocessors)) / double(k.blocks_per_multiprocessor);
-    const double round_flop = 2.0 * H200::multiprocessors * double(k.blocks_per_multiprocessor) *
+    const Waves whole(blocks, k, machine);
+    const double waves =
+        whole.full + (whole.rest > 0 ? partial_wave(most_blocks(whole.rest, machine), alone, k) : 0);
+    const double wave_flop = 2.0 * H200::multiprocessors * double(k.blocks_per_multiprocessor) *
                               double(k.block_positions.width) * double(k.block_channels) * double(sizes.terms);
-    const double product = rounds * (round_flop / (k.h200_tflops * 1e12) + block_overhead);
+    const double product = waves * (wave_flop / (k.h200_tflops * 1e12) + block_overhead);
     const double passed =
         double(p.input_elements()) + double(p.weight_elements()) + output_passes * double(p.output_elements()) +
         launches * (tile_passes * double(sizes.left_elements()) + product_passes * double(sizes.product_elements())) +
         (is_forward(k) ? 1 : launches) * double(sizes.right_elements());
-    const double size = double(multiprocessors) / H200::multiprocessors;
-    return margin * (launches * product + sizeof(float) * passed / H200::memory_bytes_per_second / size +
+    return margin * (launches * product + sizeof(float) * passed / H200::memory_bytes_per_second / share_of_h200(machine) +
                      (3 * launches + 1) * launch);
 }
 

@@ -1,0 +1,149 @@
+// What implicit matrix products take to read and store: see product_memory_time.h.
+#include "choice/product_memory_time.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "algorithm/machine_facts.h"
+#include "choice/block_overhead.h"
+#include "choice/picture_frame.h"
+#include "choice/product_blocks.h"
+#include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
+#include "choice/waves.h"
+
+namespace conv_transpose {
+
+namespace {
+
+using machines::H200;
+
+// Channels of an output gradient's pixel that are summed over, with those that fill it up where it is packed.
+int64_t channels_of_pixel(const KernelTraits &k, const Computation &c) {
+    return c.packed_rows ? packed_row_channels(k, c) : c.problem.out_channels / c.problem.groups;
+}
+
+// Whether neighbours of a row lie side by side, and channels apart.
+bool reads_given_lines(const KernelTraits &k, const Computation &c) {
+    return !k.packed_channels && !c.packed_rows && !channels_innermost(c.read_format);
+}
+
+// The second-level cache takes at least this for boxes of 16 bits whose rows, of channels, begin inside of its sectors:
+// the copy engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512,
+// in seven kernels: 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from
+// 48). Pictures that are packed count where they have three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by
+// 256 x 64: 256 us, and so estimated), by the channels that they have then.
+double split_sectors_time(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t sector = 32;
+    constexpr double bytes_per_second = 3.6e12;
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(k.output.type);
+    const bool measured = k.operation == Operation::input_gradient && (channels_innermost(k.input) || k.rank == 3);
+    if (k.box_positions == 0 || !measured || bytes != 2 || channels_of_pixel(k, c) * bytes % sector == 0) return 0;
+    const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
+    const ProductBlocks work(k, p);
+    return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
+}
+
+// The share of the output gradient that positions see on an axis: phases of the stride, of which the innermost axis reads sectors.
+double share_of_axis(const Axis &a, int64_t element_bytes) {
+    const int64_t phases = std::min(a.kernel, a.stride / std::gcd(a.stride, a.dilation));
+    return std::min(double(phases * (32 / element_bytes)) / double(a.stride), 1.0);
+}
+
+// An input gradient takes at least this where kernels leave positions of the output gradient out: products are few then beside
+// what is read (k3 s5 d2, 32 to 64 channels: 229 us, of products 118; k1 s2 of three axes: 79, 48; TF32, H200, 2026-11-24).
+double seen_bytes_time(const KernelTraits &k, const Computation &c) {
+    const bool measured = k.counts_through_images && k.box_positions == 0 && k.operation == Operation::input_gradient;
+    if (!measured || !reads_given_lines(k, c)) return 0;
+    constexpr double bytes_per_second = 3.2e12;
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(c.read_format.type);
+    double share = 1;
+    for (const Axis &a : p.axes) share *= share_of_axis(a, &a == &p.width() ? bytes : 32);
+    const double elements = double(p.output_elements()) * share + double(p.input_elements());
+    return share < 1 ? double(bytes) * elements / bytes_per_second : 0;
+}
+
+// A product of few channels takes at least this where float32 are stored in channels_first while nothing else is done (1x1, 48 to
+// 320 channels, 4 x 30000: 86 us with packing, 16 to 288, 2 x 384x384: 143; TF32, H200, 2026-11-27).
+double stored_bytes_time(const KernelTraits &k, const Computation &c) {
+    const bool measured = k.box_positions > 0 && k.resident_blocks == 0 && k.operation == Operation::forward &&
+                          k.output.type == ElementType::float32 && !channels_innermost(k.output);
+    constexpr double bytes_per_second = 2.6e12;
+    return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
+}
+
+// Phases of a row fill lines of the second-level cache one after the other, which memory takes at least this long to merge once
+// outputs are larger than that cache. Such phases have blocks of their own (k3 s2 d2, 32 to 64 channels, 16 x 131072, TF32: 1218
+// us, by pairs of phases 715; k1 s2 of three axes, 64 to 32, 2 x 64^3: 742 and 365, float16 346 and 259), or are rows of tiles
+// whose lanes do not pair them (k8 s4, 32 to 16, 4 x 500000: 636, by fours 377; k2 s3, 32 to 32, 4 x 256x256: 286; H200,
+// 2026-11-28).
+double merged_stores_time(const KernelTraits &k, const Computation &c) {
+    constexpr double second_level_bytes = 40e6, of_blocks = 1e12, of_rows = 3.2e12;
+    const Axis &x = c.problem.width();
+    const bool in_blocks = channel_phases(k, c.problem, x) == 1, together = !in_blocks && is_forward_on_cuda_cores(k);
+    const bool splits_lines = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
+                              k.stride_width_multiple <= 1 && x.stride > 1 && !together;
+    if (!splits_lines) return 0;
+    const double bytes = double(bytes_of(k.output.type)) * double(c.problem.output_elements() / c.parts_in_groups());
+    const double rate = in_blocks ? of_blocks : of_rows / double(x.stride);
+    return std::max(bytes - second_level_bytes, 0.0) / rate;
+}
+
+}  // namespace
+
+double least_moving_time(const KernelTraits &k, const Computation &c) {
+    return std::max({split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c), merged_stores_time(k, c)});
+}
+
+// Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
+// the second-level cache: such kernels take 1.45 to 1.9 times as long as with whole lines (302 times of 30 layers of few channels,
+// float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times).
+double split_lines_factor(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t line = 128;
+    constexpr double small = 1e7;
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(k.output.type), pixel = bytes * channels_of_pixel(k, c);
+    const bool reads_pixels = k.box_positions > 0 && k.operation == Operation::input_gradient && bytes == 2 && taps(p) > 1;
+    const bool splits = reads_pixels && pixel % line != 0 && 2 * pixel > line;
+    return splits && double(bytes) * double(p.output_elements()) > small ? 1.4 : 1;
+}
+
+// Outputs of one phase lie a stride apart. What an output takes of the second-level cache beyond 16 bytes is not in the overhead of
+// blocks (1-D, stride 8: 37 us for 8 million outputs). Where kernels read tensor maps, two or four phases that are channels share
+// it (k16 s8, 8 x 112 channels of 64x64 in TF32: 1.11 ms by two, 0.58 by four).
+double scattered_stores_time(const KernelTraits &k, const Computation &c) {
+    if (!k.counts_through_images || k.operation != Operation::forward || channels_innermost(k.output)) return 0;
+    if (is_forward_on_cuda_cores(k) && k.phases_as_channels && k.window == 1) return 0;  // lanes have four phases
+    const bool maps = k.box_positions > 0, shared = maps && k.phases_as_channels && k.stride_width_multiple > 1;
+    const double bytes = maps && bytes_of(k.output.type) == 2 ? 2.5 : 4;
+    const double apart = std::min(bytes * double(c.problem.width().stride), 32.0);
+    const double outputs = double(c.problem.output_elements() / c.parts_in_groups());
+    return outputs * std::max(apart - 16, 0.0) * (shared ? 1.3 / double(k.stride_width_multiple) : 1) /
+           H200::second_level_bytes_per_second;
+}
+
+// Tensor-core kernels store single elements where the stride is odd, which products hide in part (eight layers of strides of 3 and
+// 5 in float16 and TF32, which took up to 1.5 times what was estimated; H200, 2026-11-28).
+double odd_stores_time(const KernelTraits &k, const Computation &c) {
+    const bool single = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
+                        !is_forward_on_cuda_cores(k) && has_single_phases(c.problem_without_cells());
+    const double element = bytes_of(k.output.type) == 2 ? 0.9e-12 : 1.25e-12;
+    return single ? element * double(c.problem.output_elements() / c.parts_in_groups()) : 0;
+}
+
+// An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of
+// 32 positions takes as many lines of the first-level cache. Rates were measured at stride 2 (k20 s10, 256 to 128
+// channels: 0.256 ms, of which 0.09 are this).
+double strided_loads_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    if (!k.counts_through_images || k.operation != Operation::input_gradient || !reads_given_lines(k, c)) return 0;
+    // Lanes that stage four taps each of eight positions see a fourth of the lines (k16 s16, 24 to 24: 0.46 ms, was 0.65).
+    const double apart = double(std::min<int64_t>(c.problem.width().stride, 32)) / (k.taps_as_channels ? 4 : 1);
+    const ProductBlocks work(k, c.problem);
+    const double loads = work.blocks * double(work.steps) * double(k.weight_in_channel_multiple) *
+                         double(area(k.block_positions)) / 32;
+    return loads * std::max(apart - 2, 0.0) / (H200::loads_per_second * double(multiprocessors(machine)));
+}
+
+}  // namespace conv_transpose
