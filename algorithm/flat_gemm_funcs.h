@@ -134,12 +134,8 @@ struct FlatGemmFuncs {
     /// Stores in its update; its rows may have whole vectors.
     Halide::Expr whole_vectors;
     Halide::Func output;
-    /// (lane, group) -> what is stored without products, of channels of a group; and a second update stores it: (element, vector,
-    /// coordinates behind x, channel, group, image).
-    Halide::Func empty{"empty"};
-    std::vector<Halide::Func> in_hole;  ///< (coordinate) -> whether its phase has no taps: a table for each axis behind x
-    Halide::Expr whole_holes;  ///< they may have whole vectors
-    Halide::RDom holes;
+    /// Where rows may have no taps: (channel, group) -> their sum.
+    Halide::Func empty;
     /// `lane` is a channel of a panel, and `vector` counts along a row; channels in vectors: `element` is one of a vector of
     /// channels, `vector` counts those of a panel, and `cell` and `phase_x` along a row; turned: `row` and `vector` count runs of
     /// rows and along a run, and `lane` is a channel of a vector.

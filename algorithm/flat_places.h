@@ -33,11 +33,14 @@ struct FlatAxis {
     bool has_spots = false;      ///< a cell is a spot for each remainder, in place of planes
     Expr skipped = 0;            ///< of the first cell so many results are not there
     int tile = 1;                ///< rows are filled up to a multiple of it
-    /// Planes of phases without taps are left out of products: of a stride longer than the kernel, and of some dilations.
+    /// Rows and planes of phases without taps are left out of products: of a stride longer than the kernel, and of some dilations.
+    /// Those are the last in an order of phases, which goes round so many times.
     Expr has_holes = Halide::Internal::const_false();
-    Expr live_phases = phases, first_live = 0, live_step = 1;
+    Expr live_phases = phases, first_phase = 0, phase_step = 1, round = stride;
 
-    Expr live_phase(const Expr &n) const { return (n * live_step + first_live) % stride; }
+    Expr phase(const Expr &n) const {
+        return Halide::Internal::is_const_zero(has_holes) ? n : (n % round * phase_step + n / round + first_phase) % stride;
+    }
 
     /// Spots from a cell to the next.
     Expr spots() const { return has_spots ? read_stride : Expr(1); }
@@ -67,20 +70,19 @@ struct FlatAxis {
     Expr remainder(const Expr &plane) const { return plane * remainder_step % read_stride; }
 };
 
-/// This is an axis of the forward operation. Phases without taps are left out between planes: along x they are of the same vectors
-/// as the others, and rows of them lie between those of others, so that lines of the cache would be written twice (k2 s3, 64 to
-/// 32, 4 of 64x64, up to 1.8 times as long).
+/// This is an axis of the forward operation. Phases without taps are left out if they are `apart`, of vectors of their own.
 inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs,
-                             bool between_planes) {
-    const Expr phases = min(a.stride, outputs), with_taps = min(a.kernel, a.stride / a.gcd);
+                             const Expr &apart) {
+    const Expr phases = min(a.stride, outputs), round = a.stride / a.gcd, with_taps = min(a.kernel, round);
     FlatAxis axis{.cells = rounded_up(outputs, a.stride), .phases = phases, .stride = a.stride,
             .low = -(((a.kernel - 1) * a.dilation - a.padding_phase) / a.stride),
             .high = (phases - 1 + a.padding_phase) / a.stride,
             .read_stride = 1, .planes = 1, .remainder_step = 0, .min = input_min, .extent = input_extent};
-    if (!between_planes) return axis;
-    axis.has_holes = with_taps < a.stride;
-    axis.live_phases = select(axis.has_holes, with_taps, phases);
-    axis.first_live = select(axis.has_holes, a.stride - a.padding_phase, 0), axis.live_step = select(axis.has_holes, a.dilation, 1);
+    if (Halide::Internal::is_const_zero(apart)) return axis;
+    axis.has_holes = apart && with_taps < a.stride;
+    axis.phases = select(axis.has_holes, a.stride, phases), axis.live_phases = select(axis.has_holes, with_taps, phases);
+    axis.first_phase = select(axis.has_holes, a.stride - a.padding_phase, 0);
+    axis.phase_step = select(axis.has_holes, a.dilation, 1), axis.round = select(axis.has_holes, round, a.stride);
     return axis;
 }
 

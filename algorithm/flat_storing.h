@@ -30,7 +30,7 @@ class Storing {
         PerAxis stored;
         Expr there_is = cells.back() < places.images();
         for (int d = 1; d < rank_; d++) {
-            stored.push_back(cells[d - 1] * axes[d].stride + axes[d].live_phase(d == 1 ? v.phase_y : v.phase_z) - axes[d].skipped);
+            stored.push_back(cells[d - 1] * axes[d].stride + axes[d].phase(d == 1 ? v.phase_y : v.phase_z) - axes[d].skipped);
             there_is = there_is && stored.back() < extent(d);
             if (!Halide::Internal::is_const_zero(axes[d].skipped)) there_is = there_is && stored.back() >= 0;
         }
@@ -61,7 +61,8 @@ class Storing {
         }
         interleave();
         const Expr element = promised(at + places_.early(s.segment), vectors() * vector * x().stride);
-        store(at, s.lane, f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group));
+        const Expr sum = f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group);
+        store(at, s.lane, or_empty(s.lane, sum));
     }
 
     /// Vectors of results of a run, of all phases, are turned for a vector of channels: a run is rows that lie one after the other,
@@ -84,9 +85,9 @@ class Storing {
         r.where(f_.whole_vectors || s.element < run());
         f_.turned_results(v.element, v.lane, v.vector, v.row, v.panel, v.phase, v.segment, v.tile, v.group) =
             result_of_run(first(v.vector));
-        store(first(s.vector) + s.element, lane,
-              f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, s.phase_y, s.phase_z), s.segment, s.tile,
-                                s.group));
+        const Expr sum = f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, s.phase_y, s.phase_z), s.segment,
+                                           s.tile, s.group);
+        store(first(s.vector) + s.element, lane, or_empty(lane, sum));
     }
 
     /// Stores in vectors of channels, cell by cell, the phases of a cell together.
@@ -105,9 +106,9 @@ class Storing {
         const Expr number = row(rank_ + 1) + s.cell * places_.cell_step(s.tile);
         const Expr place = f_.size.only_cells ? promised(number, places_.cells_of(s.tile))
                                               : promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
-        store(at, lane,
-              f_.result(place, lane, panel(), phase_of_panel(phase(s.phase_x, s.phase_y, s.phase_z), panel()), s.segment,
-                        s.tile, s.group));
+        const Expr sum = f_.result(place, lane, panel(), phase_of_panel(phase(s.phase_x, s.phase_y, s.phase_z), panel()), s.segment,
+                                   s.tile, s.group);
+        store(at, lane, or_empty(lane, sum));
     }
 
   private:
@@ -120,7 +121,8 @@ class Storing {
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr extent(int d) const { return output_.dim(d).extent(); }
     Expr channels() const { return extent(rank_); }
-    Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].live_phases : Expr(1); }
+    Expr phases_of(int d) const { return d < rank_ ? places_.axes()[d].phases : Expr(1); }
+    Expr live_phases_of(int d) const { return d < rank_ ? places_.axes()[d].live_phases : Expr(1); }
     Expr phases_between_runs(int d) const {
         return f_.size.turned && d < rank_ ? Halide::select(joins_rows(d), 1, phases_of(d)) : phases_of(d);
     }
@@ -190,9 +192,16 @@ class Storing {
 
     Expr phase(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z) const {
         Expr number = min(phase_x, x().phases - 1);
-        if (rank_ > 1) number = number + phases_of(0) * phase_y;
-        if (rank_ > 2) number = number + phases_of(0) * phases_of(1) * phase_z;
+        // In place of phases without taps, which are not stored, the last one is read.
+        if (rank_ > 1) number = number + live_phases_of(0) * min(phase_y, live_phases_of(1) - 1);
+        if (rank_ > 2) number = number + live_phases_of(0) * live_phases_of(1) * min(phase_z, live_phases_of(2) - 1);
         return number;
+    }
+    // Results of phases without taps are of one value a channel.
+    Expr or_empty(const Expr &lane, const Expr &sum) const {
+        const auto &s = f_.stored;
+        const Expr has_taps = s.phase_y < live_phases_of(1) && s.phase_z < live_phases_of(2);
+        return f_.empty.defined() ? select(has_taps, sum, f_.empty(panel() * f_.size.channels + lane, s.group)) : sum;
     }
     // There is none of panels beyond the last, so that nothing is computed for them.
     Expr phase_of_panel(const Expr &number, const Expr &panel) const {
@@ -285,37 +294,6 @@ void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const
     Storing<Tensor> storing(f, output, places, finish);
     if (f.size.turned) storing.store_turned();
     else f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
-}
-
-/// Planes of phases without taps are of one value a channel, which needs no products: whole rows of it are stored as they lie.
-/// `empty` is that of channel `lane`, and `is_hole` tells whether a coordinate of an axis has such a phase.
-template <class Tensor>
-void store_holes(FlatGemmFuncs &f, Tensor &output, const Places &places, const Expr &empty,
-                 const std::function<Expr(int axis, const Expr &at)> &is_hole) {
-    using namespace Halide;
-    const int rank = static_cast<int>(places.axes().size()), vector = f.size.vector;
-    f.empty(f.v.lane, f.v.group) = empty;
-    Expr has_holes = Internal::const_false(), in_hole = has_holes;
-    for (const FlatAxis &a : places.axes()) has_holes = has_holes || a.has_holes;
-    const Expr length = output.dim(0).extent();
-    Region region{{0, vector}, {0, rounded_up(length, vector)}};
-    for (int d = 1; d < rank + 2; d++) region.emplace_back(0, output.dim(d).extent());
-    region.emplace_back(0, select(has_holes, output.dim(rank + 2).extent(), 0));
-    f.holes = RDom(region, "holes");
-    RDom &r = f.holes;
-    for (int d = 1; d < rank; d++) {
-        f.in_hole.emplace_back("in_hole");
-        f.in_hole.back()(f.v.row) = places.axes()[d].has_holes && is_hole(d, f.v.row);
-        in_hole = in_hole || f.in_hole.back()(r[d + 1]);
-    }
-    r.where(in_hole);
-    // The last vector begins early.
-    f.whole_holes = length >= vector;
-    r.where(f.whole_holes || r[0] < length);
-    std::vector<Expr> index{promised(Halide::min(r[1] * vector, max(length - vector, 0)) + r[0], length)};
-    for (int d = 1; d < rank + 3; d++) index.push_back(r[d + 1]);
-    output(index) = f.empty(r[rank + 1], r[rank + 2]);
-    f.output = output;
 }
 
 }  // namespace conv_transpose::flat_gemm

@@ -32,11 +32,13 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         std::vector<GatherAxis> gather;
         std::vector<FlatAxis> axes;
         PerAxis kernel, most;
+        Expr apart = Halide::Internal::const_false(), results = 1;
         for (int d = 0; d < rank; d++) {
             const AxisArguments arguments = gather_arguments(this->attributes_, d);
             kernel.push_back(arguments.kernel);
             gather.push_back(GatherAxis::run_time(arguments));
-            axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent(), d == 2));
+            axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent(), apart));
+            results = results * output.dim(d).extent(), apart = results >= f.size.vector;
             most.push_back(gather[d].taps());
         }
         const Expr summed = f.size.depthwise ? Expr(1) : input.dim(rank).extent(), channels = output.dim(rank).extent();
@@ -54,10 +56,9 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
             define_sum(f, places, weight, product(most), summed, channels, initial);
         }
         const Finish finish = [&](const Expr &sum) { return this->rounded(activate(sum, activation, slope), this->get_target()); };
+        f.empty = Halide::Func("empty");
+        f.empty(f.v.lane, f.v.group) = initial(promised(min(f.v.lane, channels - 1), channels), f.v.group);
         define_stores(f, output, places, finish);
-        store_holes(f, output, places, finish(initial(f.v.lane, f.v.group)), [&](int d, const Expr &at) {
-            return gather[d].run_time_phase(at % gather[d].stride()).taps == 0;
-        });
     }
 
     void schedule() {
@@ -82,7 +83,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         std::vector<GatherAxis::Phase> of_phase;
         PerAxis live, divisors;
         for (std::size_t d = 0; d < gather.size(); d++) {
-            of_phase.push_back(gather[d].run_time_phase(places.axes()[d].live_phase(phase[d])));
+            of_phase.push_back(gather[d].run_time_phase(places.axes()[d].phase(phase[d])));
             live.push_back(of_phase[d].taps);
             divisors.push_back(max(of_phase[d].taps, 1));
         }

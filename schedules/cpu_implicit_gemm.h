@@ -211,7 +211,7 @@ struct CpuProduct : CpuSchedule {
         Halide::Func(f.taps).compute_root();
         Halide::Func(f.live_taps).compute_root();
         store(f);
-        if (f.empty.defined()) store_holes(f);
+        if (f.empty.defined()) f.empty.compute_root();
         if (f.size.joined_terms) f.terms.compute_root();
         if (f.turned_results.defined()) turn_results(f);
         if (f.interleaved.defined()) interleave(f);
@@ -247,24 +247,6 @@ struct CpuProduct : CpuSchedule {
         if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);  // some lanes of one
         if (of_channels && !turned) stores.specialize(f.writes_vectors);
-    }
-
-    void store_holes(FlatGemmFuncs &f) const {
-        using namespace Halide;
-        const RDom &r = f.holes;
-        const int channel = r.dimensions() - 3;
-        RVar task{"task"}, vectors{"vectors"}, lane{"lane"};
-        f.empty.compute_root();
-        for (Func table : f.in_hole) table.compute_root();
-        Stage stores = f.output.update(1);
-        stores.allow_race_conditions().fuse(r[channel + 1], r[channel + 2], task);
-        if (!of_channels || turned) {
-            stores.fuse(r[channel], task, task).parallel(task).specialize(f.whole_holes).vectorize(r[0]);
-            return;
-        }
-        stores.parallel(task).specialize(f.writes_vectors)
-            .split(r[channel], vectors, lane, f.size.vector, TailStrategy::GuardWithIf)
-            .reorder(lane, vectors, r[0], r[1]).vectorize(lane);
     }
 
     void turn_results(FlatGemmFuncs &f) const {

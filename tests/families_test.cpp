@@ -164,14 +164,16 @@ TEST_P(ManyChannels, OfRowsWithoutGapsEqualTheOracle) {
                      "n2g1ic4oc3id3ih4iw8kd3kh2kw2sd2sh2sw2pd1", "n2g1ic2oc5ih1iw300kh1kw3sw3"}, 7);
 }
 
-// Rows and planes of phases without taps have results all the same: of strides beyond the kernel, and of dilations.
+// Phases without taps have results all the same: of strides beyond the kernel, and of dilations; in rows of less than a vector,
+// and of more.
 TEST_P(ManyChannels, OfPhasesWithoutTapsEqualTheOracle) {
     if (const char *reason = missing(GetParam())) GTEST_SKIP() << reason;
     RandomProblems random(9);
     for (const char *problem : {"n2g1ic5oc20id3ih3iw9kd1kh1kw1sd2sh2sw2", "n1g2ic6oc34ih4iw5kh2kw1sh4sw3ph1dh2oph2",
                                 "n2g1ic3oc17ih6iw20kh3kw3sh2sw2ph1pw1dh2dw2", "n3g1ic4oc40id2ih5iw3kd2kh1kw2sd3sh3sw1pd1opd1",
                                 "n1g1ic18oc3ih2iw4kh2kw3sh5sw2ph1", "n2g1ic5oc20id3ih4iw9kd1kh2kw2sd3sh2sw2pd1opd2",
-                                "n1g17ic17oc17id2ih3iw7kd1kh2kw3sd3sh2sw2"})
+                                "n1g17ic17oc17id2ih3iw7kd1kh2kw3sd3sh2sw2", "n2g1ic5oc17id1ih3iw1kd1kh1kw1sd3sh2sw2",
+                                "n2g2ic6oc34ih2iw1kh1kw3sh2sw5ph1oph1"})
         expect_exact_on_every_kernel(Problem::parse(problem), GetParam(), random);
 }
 

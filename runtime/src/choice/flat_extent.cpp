@@ -38,9 +38,19 @@ FlatExtent::FlatExtent(const Axis &a, bool forward, int64_t tile) : FlatExtent(a
     pitch = round_up(pitch, tile);
 }
 
-int64_t live_planes(const Problem &p) {
-    const Axis &z = p.depth();
-    return std::min({z.kernel, z.stride / std::gcd(z.stride, z.dilation), z.output()});
+int64_t phases_of(const Axis &a) { return std::min(a.stride, a.output()); }
+
+int64_t phases_of(const Problem &p) {
+    return product_of_axes(p, [](const Axis &a) { return phases_of(a); });
+}
+
+int64_t live_phases_of_rows(const Problem &p, int64_t vector) {
+    const auto live = [&](const Axis &a, int64_t results_before) {
+        const int64_t with_taps = std::min(a.kernel, a.stride / std::gcd(a.stride, a.dilation));
+        return with_taps < a.stride && results_before >= vector ? with_taps : phases_of(a);
+    };
+    const int64_t row = p.width().output();
+    return live(p.height(), row) * live(p.depth(), row * p.height().output());
 }
 
 // Of an input so many results of a tap are there. Of long kernels some taps stand for all.

@@ -24,8 +24,11 @@ struct FlatExtent {
     void find_pitch(int64_t first, int64_t last);
 };
 
-/// Phases of the forward operation's depth that have taps.
-int64_t live_planes(const Problem &);
+/// Phases of the forward operation: of an axis, of all axes, and those of rows and planes that have products. Rows and planes of a
+/// vector and more have none where phases have no taps.
+int64_t phases_of(const Axis &);
+int64_t phases_of(const Problem &);
+int64_t live_phases_of_rows(const Problem &, int64_t vector);
 
 /// Of all products of an axis those of taps that see data of some of so many neighbouring cells.
 double seen_share(const Axis &, int64_t cells, double together);

@@ -67,8 +67,8 @@ class Cut {
         if (tile_.height > 1) least_ = most_of_winograd;
         const double second_cache = static_cast<double>(second_cache_floats()), result_floats = second_cache / 8;
         double copied_floats = second_cache / (is_winograd() ? 2 : 4);
-        double results = double(product_of_axes(p_, [&](const Axis &a) { return forward_ ? std::min(a.stride, a.output()) : 1; })) *
-                         k_.weight_channel_multiple;
+        const int64_t phases = forward_ ? phases_of(p_.width()) * live_phases_of_rows(p_, vector_of(k_)) : 1;
+        double results = double(phases) * k_.weight_channel_multiple;
         // The picture is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
         // for both.
         if (k_.computes_taps) {
@@ -198,9 +198,10 @@ class Cut {
         const Axis &x = p_.width();
         const int64_t row = forward_ ? std::min(t.segment_cells * x.stride, results(x)) : t.segment_cells;
         if (!k_.turns_channels || segments_ > 1 || t.tile_rows % y_.pitch != 0) return row;
-        const int64_t plane = row * results(p_.height());
-        const bool has_holes = forward_ && live_planes(p_) < std::min(p_.depth().stride, p_.depth().output());
-        return t.tile_rows % (y_.pitch * z_.pitch) == 0 && !has_holes ? plane * results(p_.depth()) : plane;
+        const int64_t plane = row * results(p_.height()), vector = vector_of(k_);
+        if (!forward_ || live_phases_of_rows(p_, vector) == phases_of(p_.height()) * phases_of(p_.depth()))
+            return t.tile_rows % (y_.pitch * z_.pitch) == 0 ? plane * results(p_.depth()) : plane;
+        return row < vector ? plane : row;
     }
 
     template <class OfRows>

@@ -40,7 +40,7 @@ class FlatTime {
         double time = products();
         if (gradient_product_) time *= begun_sums();
         time += copies();
-        const double results = double(channels_.computed) * share();
+        const double results = stored_channels() * share();
         time += tiles_.stored_cells * results * stored_phases() / (channels_.summed * taps_) / 100;
         if (forward_product_) time += rows();
         if (gradient_product_) time += double(channels_.computed) * (k_.taps_innermost ? ordered_panel_packing : panel_packing);
@@ -59,9 +59,8 @@ class FlatTime {
     // Channels of a picture of one pixel are neighbours in any layout.
     static bool is_apart(TensorFormat f, int64_t positions) { return !channels_innermost(f) && positions > 1; }
 
-    int64_t phases() const {
-        return product_of_axes(p_, [&](const Axis &a) { return forward_ ? std::min(a.stride, a.output()) : 1; });
-    }
+    int64_t phases() const { return forward_ ? phases_of(p_) : 1; }
+    int64_t phases_of_rows() const { return forward_ ? phases_of(p_.height()) * phases_of(p_.depth()) : 1; }
     int64_t planes() const {
         return product_of_axes(p_, [&](const Axis &a) { return forward_ ? 1 : std::min(a.stride, a.kernel); });
     }
@@ -194,13 +193,19 @@ class FlatTime {
         return (k_.turns_channels ? 15 : strided ? 40 : 7) + row;
     }
 
-    // Planes of phases without taps wait for memory alone.
+    // A vector of channels is turned, however few there are.
+    double stored_channels() const {
+        const auto channels = double(channels_.computed);
+        return forward_product_ && k_.turns_channels ? std::max(channels, double(vector_of(k_))) : channels;
+    }
+
+    // Rows of phases without taps are stored without a turn (k1 s2, AVX-512, EPYC, 2026-11-28).
     double stored_phases() const {
-        constexpr double hole = 14;
+        constexpr double hole = 10;
         const auto all = double(phases());
-        const Axis &z = p_.depth();
-        const double live = forward_ ? all * double(live_planes(p_)) / double(std::min(z.stride, z.output())) : all;
-        return live * stored_element() + (all - live) * hole;
+        if (!forward_product_ || !k_.turns_channels) return all * stored_element();
+        const double live = double(phases_of(p_.width()) * live_phases_of_rows(p_, vector_of(k_)));
+        return live * stored_element() + std::max(all - live, 0.0) * hole;
     }
 
     double stored_element() const {
@@ -220,8 +225,8 @@ class FlatTime {
     double rows() const {
         if (k_.turns_channels) return 0;
         const double row_time = k_.computes_taps ? 1130 : 600;
-        const double stored = tiles_.stored_rows * double(std::min(p_.height().stride, p_.height().output()) * live_planes(p_));
-        return stored * double(channels_.computed) * row_time / (channels_.summed * taps_) / 100;
+        const double stored = tiles_.stored_rows * double(phases_of_rows()) * double(channels_.computed);
+        return stored * row_time / (channels_.summed * taps_) / 100;
     }
 };
 
