@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "conv_transpose/conv_transpose.h"
@@ -21,9 +22,10 @@ inline const char *name(Layout layout) { return layout == Layout::channels_last 
 inline double rounded(double value, ElementType type) {
     const int bits = type == ElementType::float16 ? 11 : type == ElementType::bfloat16 ? 8 : 24;
     if (value == 0) return 0;
-    int exponent;
-    const double fraction = std::frexp(value, &exponent);
-    return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+    // What overflows the mantissa counts up the exponent, which stands before it.
+    const int dropped = std::numeric_limits<double>::digits - bits;
+    const uint64_t all = std::bit_cast<uint64_t>(value), half = uint64_t{1} << (dropped - 1), is_odd = all >> dropped & 1;
+    return std::bit_cast<double>((all + half - 1 + is_odd) >> dropped << dropped);
 }
 
 #ifdef __aarch64__

@@ -104,10 +104,11 @@ void fail_every_allocation(const std::vector<uint8_t> &png, const Method &method
         const long before = alive;
         const bool failed = attempt(png, method, model, failing).png.empty();
         ASSERT_EQ(alive, before) << "leaked after allocation " << failing << " failed";
-        // What one of eight failures broke shows in the next whole run.
-        if (failing % 8 == 7 || failing + 1 == whole.allocations) {
+        // What one of several failures broke shows in the next whole run.
+        constexpr long several = 64;
+        if (failing % several == several - 1 || failing + 1 == whole.allocations) {
             ASSERT_EQ(attempt(png, method, model, never).png, whole.png)
-                << "after one of the eight allocations up to " << failing << " failed";
+                << "after one of the " << several << " allocations up to " << failing << " failed";
         }
         errors += failed;
     }

@@ -81,12 +81,9 @@ TEST(Benchmark, DefinitionOfGradientsEqualsOracle) {
         const auto x_values = in.input(values(data.input, p.input_elements()));
         const auto w_values = in.weight(values(data.weight, p.weight_elements()));
         const auto y_values = in.output(values(data.output, p.output_elements()));
-        std::vector<float> input(p.input_elements()), weight(p.weight_elements());  // of integers, exact
-        for_each_product(p, [&](int64_t x, int64_t w, int64_t y) {
-            input[x] += y_values[y] * w_values[w];
-            weight[w] += y_values[y] * x_values[x];
-        });
-        input = in.input(input, false), weight = in.weight(weight, false);
+        const Gradients all = gradients(p, x_values, w_values, y_values);  // of integers, exact in float32
+        const auto input = in.input({all.input.begin(), all.input.end()}, false);
+        const auto weight = in.weight({all.weight.begin(), all.weight.end()}, false);
         PlanOptions &options = in.options;
         options.operation = Operation::input_gradient;
         for (size_t j = 0; j < input.size(); j++)

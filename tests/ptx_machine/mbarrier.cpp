@@ -2,6 +2,7 @@
 #include "mbarrier.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -24,6 +25,8 @@ float rounded_to_tf32(float value) {
     return std::isfinite(value) ? std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : value;
 }
 
+constexpr uint32_t group_bytes = 16;
+
 /// Groups of 16 bytes of a row are permuted by the address.
 uint32_t permuted(const TensorMap &map, uint32_t at) {
     return at ^ (at >> 7 & ((1u << map.row_bits) / 16 - 1)) << 4;
@@ -44,28 +47,54 @@ void bring_element(Block &block, const TensorMap &map, uint32_t to, uint64_t add
     std::memcpy(element, &value, sizeof value);
 }
 
-/// Calls `move(offset in shared memory, address, inside)` for each element of a block, which count through it, its first
-/// dimension fastest.
+void bring_group(Block &block, const TensorMap &map, uint32_t to, uint64_t address) {
+    std::array<float, group_bytes / sizeof(float)> group;
+    std::memcpy(group.data(), reinterpret_cast<const void *>(address), group_bytes);
+    if (map.rounds_to_tf32)
+        for (float &value : group) value = rounded_to_tf32(value);
+    std::memcpy(block.shared.data() + permuted(map, to), group.data(), group_bytes);
+}
+
+/// Elements side by side, from `first` of the first dimension on. Most groups of 16 bytes are inside.
+void bring_row(Block &block, const TensorMap &map, uint32_t to, uint64_t address, int64_t first, uint32_t count, bool inside) {
+    const uint32_t in_group = group_bytes / map.element_bytes;
+    for (uint32_t e = 0; e < count;) {
+        const int64_t at = first + e;
+        const uint32_t offset = e * map.element_bytes;
+        const bool whole = inside && (to + offset) % group_bytes == 0 && count - e >= in_group && at >= 0 &&
+                           at + in_group <= map.extents[0] && block.launch.memory.holds(address + offset, group_bytes);
+        if (whole)
+            bring_group(block, map, to + offset, address + offset);
+        else
+            bring_element(block, map, to + offset, address + offset, inside && at >= 0 && at < map.extents[0]);
+        e += whole ? in_group : 1;
+    }
+}
+
+/// Calls `move(offset in shared memory, address, inside)` for each row of a block along its first dimension: whether it is
+/// inside along all others.
 template <class Move>
-void for_each_element(const Box &box, uint32_t bytes, Move move) {
+void for_each_row(const Box &box, uint32_t bytes, Move move) {
     const TensorMap &map = box.map;
-    for (uint32_t offset = 0; offset < bytes; offset += map.element_bytes) {
+    const uint32_t row_bytes = map.block[0] * map.element_bytes;
+    for (uint32_t row = 0; row * row_bytes < bytes; row++) {
         bool inside = true;
-        uint64_t address = map.address;
-        uint32_t rest = offset / map.element_bytes;
-        for (int d = 0; d < map.dimensions; d++) {
+        uint64_t address = map.address + int64_t{box.first[0]} * map.element_bytes;
+        uint32_t rest = row;
+        for (int d = 1; d < map.dimensions; d++) {
             const int64_t at = box.first[d] + static_cast<int64_t>(rest % map.block[d]);
             rest /= map.block[d];
             inside = inside && at >= 0 && at < map.extents[d];
-            address += at * (d == 0 ? map.element_bytes : map.strides[d - 1]);
+            address += at * map.strides[d - 1];
         }
-        move(offset, address, inside);
+        move(row * row_bytes, address, inside);
     }
 }
 
 void bring_block(Block &block, const BulkCopy &copy) {
-    for_each_element(*copy.box, copy.bytes, [&](uint32_t offset, uint64_t address, bool inside) {
-        bring_element(block, copy.box->map, copy.to + offset, address, inside);
+    const Box &box = *copy.box;
+    for_each_row(box, copy.bytes, [&](uint32_t offset, uint64_t address, bool inside) {
+        bring_row(block, box.map, copy.to + offset, address, box.first[0], box.map.block[0], inside);
     });
 }
 
@@ -75,11 +104,16 @@ void perform(const Block &block, const BulkStore &store) {
         return;
     }
     const TensorMap &map = store.box->map;
-    for_each_element(*store.box, store.bytes, [&](uint32_t offset, uint64_t address, bool inside) {
-        if (!inside) return;
-        if (!block.launch.memory.holds(address, map.element_bytes))
-            throw PtxError("a block of a tensor reaches beyond the device's memory");
-        std::memcpy(reinterpret_cast<void *>(address), block.shared.data() + permuted(map, store.from + offset), map.element_bytes);
+    for_each_row(*store.box, store.bytes, [&](uint32_t offset, uint64_t row, bool inside) {
+        for (uint32_t e = 0; inside && e < map.block[0]; e++) {
+            const int64_t at = int64_t{store.box->first[0]} + e;
+            if (at < 0 || at >= map.extents[0]) continue;
+            const uint32_t byte = e * map.element_bytes;
+            if (!block.launch.memory.holds(row + byte, map.element_bytes))
+                throw PtxError("a block of a tensor reaches beyond the device's memory");
+            std::memcpy(reinterpret_cast<void *>(row + byte), block.shared.data() + permuted(map, store.from + offset + byte),
+                        map.element_bytes);
+        }
     });
 }
 
@@ -99,11 +133,9 @@ void bring(Block &block, const BulkCopy &copy) {
             inside = inside && x >= 0 && x < map.extents[d + 1];
             from += x * map.strides[d];
         }
-        for (uint32_t byte = 0; byte < row; byte += map.element_bytes) {
-            const int64_t channel = copy.box->first[0] + byte / map.element_bytes;
-            bring_element(block, map, copy.to + position * row + byte, from + channel * map.element_bytes,
-                          inside && channel >= 0 && channel < map.extents[0]);
-        }
+        const int64_t channel = copy.box->first[0];
+        bring_row(block, map, copy.to + position * row, from + channel * map.element_bytes, channel, row / map.element_bytes,
+                  inside);
         for (int d = 0; d <= axes; d++) {
             if (d == axes) {
                 image++;
@@ -130,12 +162,6 @@ Mbarrier &mbarrier_at(Warp &w, const Instruction &i, int lane, uint32_t address)
     if (found == w.block->mbarriers.end()) fail(i, "no mbarrier at shared address " + std::to_string(address));
     w.block->history.read(i, w, w.thread(lane), address, 8);
     return found->second;
-}
-
-template <class Function>
-void for_each_lane(uint32_t mask, Function function) {
-    for (int l = 0; l < lanes; l++)
-        if (mask >> l & 1) function(l);
 }
 
 std::string state(uint32_t address, const Mbarrier &m) {

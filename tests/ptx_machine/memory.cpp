@@ -26,10 +26,9 @@ void execute_proxy_fence(Warp &w, const Instruction &i, uint32_t mask) {
 }
 
 SharedAddresses::SharedAddresses(const Warp &w, const Instruction &i) {
-    for (int l = 0; l < lanes; l++) {
-        const uint64_t base = i.wide_address ? w.from<uint64_t>(i.a)[l] : w.from<uint32_t>(i.a)[l];
-        of[l] = own_address(w, static_cast<uint32_t>(base + i.offset));
-    }
+    const uint32_t *const words = w.from<uint32_t>(i.a);
+    for (int l = 0; l < lanes; l++)
+        of[l] = own_address(w, words[i.wide_address ? 2 * l : l] + static_cast<uint32_t>(i.offset));
 }
 
 // ---- loads and stores: `number` bytes an element; bit v of d tells whether register v has 64 bits
@@ -57,12 +56,6 @@ void store_element(const Warp &w, const Instruction &i, size_t v, int lane, uint
         std::memcpy(to, w.from<uint64_t>(i.vector[v]) + lane, i.number);
     else
         std::memcpy(to, w.from<uint32_t>(i.vector[v]) + lane, i.number);
-}
-
-template <class Function>
-void for_each_lane(uint32_t mask, Function function) {
-    for (int l = 0; l < lanes; l++)
-        if (mask >> l & 1) function(l);
 }
 
 /// `from` and `to` have the address of each lane.
@@ -100,7 +93,7 @@ uint8_t *global_or_local(Warp &w, const Instruction &i, int lane, uint64_t addre
         if (at + bytes > size) fail(i, "local memory ends before");
         return w.local.data() + lane * size + at;
     }
-    if (address % bytes != 0)
+    if (address & (bytes - 1))
         fail(i, thread_and_block(w, lane) + ": an address is not aligned to " + std::to_string(bytes) +
                     " bytes");
     if (!w.block->launch.memory.holds(address, bytes))
@@ -139,9 +132,9 @@ void execute_load_shared(Warp &w, const Instruction &i, uint32_t mask) {
     const uint8_t *from[lanes];
     for_each_lane(mask, [&](int l) {
         w.block->check_shared(i, address.of[l], bytes_of_lane(i));
-        w.block->history.read(i, w, w.thread(l), address.of[l], bytes_of_lane(i));
         from[l] = w.block->shared.data() + address.of[l];
     });
+    w.block->history.read(i, w, mask, address.of, bytes_of_lane(i));
     load_elements(w, i, mask, from);
 }
 
@@ -166,9 +159,9 @@ void execute_store_shared(Warp &w, const Instruction &i, uint32_t mask) {
     uint8_t *to[lanes];
     for_each_lane(mask, [&](int l) {
         w.block->check_shared(i, address.of[l], bytes_of_lane(i));
-        w.block->history.write(i, w, w.thread(l), address.of[l], bytes_of_lane(i));
         to[l] = w.block->shared.data() + address.of[l];
     });
+    w.block->history.write(i, w, mask, address.of, bytes_of_lane(i));
     store_elements(w, i, mask, to);
 }
 
@@ -191,7 +184,7 @@ void Warp::finish_copies(size_t groups_left) {
     for (; copy_groups.size() > groups_left + 1; copy_groups.pop_front())
         for (const PendingCopy &p : copy_groups.front()) {
             if (!p.done) copy(p);
-            for_each_lane(p.mask, [&](int l) { block->history.end_copy(*this, p.to[l], p.instruction->number); });
+            block->history.end_copy(*this, p.mask, p.to, p.instruction->number);
         }
 }
 
@@ -203,8 +196,8 @@ void execute_copy(Warp &w, const Instruction &i, uint32_t mask) {
         p.bytes[l] = w.from<uint32_t>(i.b)[l];
         if (p.bytes[l] > static_cast<uint32_t>(i.number)) fail(i, "more bytes than the copy has");
         w.block->check_shared(i, p.to[l], i.number);
-        w.block->history.begin_copy(i, w, w.thread(l), p.to[l], i.number);
     });
+    w.block->history.begin_copy(i, w, mask, p.to, i.number);
     const Timing timing = w.block->launch.timing;
     p.done = timing == Timing::early || timing == Timing::late_products;
     if (p.done) w.copy(p);

@@ -100,7 +100,8 @@ void go_on(Warp &w) {
 }
 
 /// All that arrived have seen what any of them had.
-void complete(Barrier &barrier) {
+void complete(Barrier &barrier, Block &block) {
+    if (barrier.waiting.size() == static_cast<size_t>(block.warps)) block.history.begin_round();
     for (Warp *w : barrier.waiting) {
         w->seen = barrier.seen;
         go_on(*w);
@@ -129,7 +130,7 @@ void arrive(Warp &w, const Instruction &i) {
         barrier.waiting.push_back(&w);
     else
         w.fragments.front().at++;
-    if (threads && barrier.arrived.size() == threads / lanes) complete(barrier);
+    if (threads && barrier.arrived.size() == threads / lanes) complete(barrier, *w.block);
 }
 
 /// For coverage.
@@ -241,7 +242,7 @@ class BlockRun {
         bool passed = false;
         for (Barrier &barrier : block_.barriers) {
             if (barrier.threads || barrier.arrived.empty() || barrier.arrived.size() < running) continue;
-            complete(barrier);
+            complete(barrier, block_);
             passed = true;
         }
         return passed;

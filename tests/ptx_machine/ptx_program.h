@@ -66,6 +66,9 @@ struct Instruction {
     bool guarded = false, guard_negated = false;
     int guard = 0;  ///< place of the predicate
     int d = 0, a = 0, b = 0, c = 0;
+    int loop = -1;                  ///< the number of a branch back
+    bool compares = false;          ///< registers or constants of 32 bits
+    mutable uint8_t reached = 0;    ///< bits of Reached
     std::vector<int> vector;    ///< registers in braces
     std::vector<int> product_registers;  ///< among them and a to d, those of wgmma, by their numbers
     int64_t offset = 0;         ///< of an address
@@ -77,9 +80,6 @@ struct Instruction {
     std::array<bool, 2> transposed{};  ///< operands of a product; the first, of what ldmatrix loads and stmatrix stores
     bool registers_of_a = false;       ///< a product's first operand are the last four of the vector
     std::string text;
-    int loop = -1;                  ///< the number of a branch back
-    bool compares = false;          ///< registers or constants of 32 bits
-    mutable uint8_t reached = 0;    ///< bits of Reached
 };
 
 struct Parameter {

@@ -2,7 +2,6 @@
 #include "shared_history.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "warp.h"
@@ -12,17 +11,6 @@ namespace ptx_machine {
 namespace {
 
 constexpr uint32_t clock_of_read = 64, several_lanes = lanes;
-constexpr size_t most_warps = 32;
-
-/// Some of the warps that may have read a word: all at once.
-using Readers [[gnu::vector_size(32)]] = uint32_t;
-constexpr size_t warps_of_readers = sizeof(Readers) / sizeof(uint32_t);
-
-bool any(Readers late) {
-    uint32_t found = 0;
-    for (size_t reader = 0; reader < warps_of_readers; reader++) found |= late[reader];
-    return found != 0;
-}
 
 [[noreturn]] void fail_by_race(const Instruction &i, int thread, const char *does, uint32_t word,
                                const std::string &other) {
@@ -39,10 +27,9 @@ std::string numbered(const char *what, int number) {
 SharedHistory::SharedHistory(size_t bytes, int warps)
     : warps_(warps),
       groups_(warps / warps_of_group),
-      readers_((warps + warps_of_readers - 1) / warps_of_readers * warps_of_readers),
       in_cluster_(bytes / 4 + 1),
       writes_(bytes / 4 + 1),
-      reads_(writes_.size() * readers_),
+      reads_(writes_.size() * warps),
       products_(writes_.size() * groups_),
       written_(warps),
       fences_(warps),
@@ -51,7 +38,7 @@ SharedHistory::SharedHistory(size_t bytes, int warps)
 void SharedHistory::restart() {
     std::fill(writes_.begin(), writes_.end(), Write());
     std::fill(in_cluster_.begin(), in_cluster_.end(), InCluster());
-    last_read_in_cluster_ = 0;
+    last_read_in_cluster_ = 0, has_products_ = false;
     std::fill(products_.begin(), products_.end(), 0);
     std::fill(written_.begin(), written_.end(), 0);
     for (std::vector<Fence> &fences : fences_) fences.clear();
@@ -65,14 +52,17 @@ bool SharedHistory::seen(const Write &last, const Warp &warp) {
 
 void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
     const uint32_t now = clock_of_read * warp.clock, mine = now + thread % lanes;
+    uint32_t *const reads = reads_of(warp.index);
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        const Write &last = writes_[word];
-        if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
+        Write &last = writes_[word];
+        if (last.round < round_)
+            last.round = round_;
+        else if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
             fail_by_race(i, thread, " reads ", word,
                          last.clock == under_way
                              ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
                              : numbered("is written without a barrier since, by thread ", last.thread));
-        uint32_t &before = reads_[word * readers_ + warp.index];
+        uint32_t &before = reads[word];
         before = before < now || before == mine ? mine : now + several_lanes;
     }
 }
@@ -89,6 +79,7 @@ void SharedHistory::read_in_cluster(const Instruction &i, const Warp &reader, ui
 }
 
 void SharedHistory::order_in_cluster(const Instruction &i, const Warp &warp, uint32_t word) {
+    if (warp.block->is_alone) return;
     InCluster &last = in_cluster_[word];
     if (last.read > warp.cluster_waits)
         fail(i, "race: shared word " + std::to_string(word) + " is read in the cluster without a barrier of it since");
@@ -96,39 +87,43 @@ void SharedHistory::order_in_cluster(const Instruction &i, const Warp &warp, uin
 }
 
 void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) const {
-    uint32_t seen_until[most_warps];  // of the reads of each warp; readers that are none read at 0
-    for (size_t reader = 0; reader < readers_; reader++)
-        seen_until[reader] = reader < static_cast<size_t>(warps_) ? clock_of_read * warp.seen[reader] - 1 : 0;
-    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
+    const uint32_t first = address / 4, end = (address + bytes - 1) / 4 + 1;
+    Products passed{};
+    bool over = true;
+    for (uint32_t word = first; word < end; word++) {
+        if (has_products_) require_no_product(i, warp, thread, word, passed);
         const Write &last = writes_[word];
+        if (last.round < round_) continue;
+        over = false;
         if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
             fail_by_race(i, thread, " writes ", word,
                          numbered("is written without a barrier since, by thread ", last.thread));
-        const uint32_t *const reads = reads_.data() + word * readers_;
-        for (size_t first = 0; first < readers_; first += warps_of_readers) {
-            Readers read, until;
-            std::memcpy(&read, reads + first, sizeof read);
-            std::memcpy(&until, seen_until + first, sizeof until);
-            if (any(read > until)) require_no_reader(i, warp, thread, word);
-        }
-        require_no_product(i, warp, thread, word);
     }
+    if (!over) require_no_reader(i, warp, thread, first, end);
 }
 
-void SharedHistory::require_no_reader(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
+void SharedHistory::require_no_reader(const Instruction &i, const Warp &warp, int thread, uint32_t first, uint32_t end) const {
     for (int reader = 0; reader < warps_; reader++) {
-        const uint32_t read = reads_[word * readers_ + reader];
-        if (read < clock_of_read * warp.seen[reader]) continue;
-        if (reader != warp.index)
-            fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
-        if (read % clock_of_read != static_cast<uint32_t>(thread % lanes))
-            fail_by_race(i, thread, " writes ", word, "another lane reads without a barrier since");
+        const uint32_t *const reads = reads_of(reader);
+        const uint32_t since = clock_of_read * warp.seen[reader];
+        bool any = false;
+        for (uint32_t word = first; word < end; word++) any |= reads[word] >= since;
+        for (uint32_t word = first; any && word < end; word++) {
+            if (reads[word] < since) continue;
+            if (reader != warp.index)
+                fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
+            if (reads[word] % clock_of_read != static_cast<uint32_t>(thread % lanes))
+                fail_by_race(i, thread, " writes ", word, "another lane reads without a barrier since");
+        }
     }
 }
 
-void SharedHistory::require_no_product(const Instruction &i, const Warp &warp, int thread, uint32_t word) const {
+void SharedHistory::require_no_product(const Instruction &i, const Warp &warp, int thread, uint32_t word,
+                                       Products &passed) const {
     for (int g = 0; g < groups_; g++) {
         const int product = products_[static_cast<size_t>(word) * groups_ + g];
+        if (product == passed[g]) continue;
+        passed[g] = product;
         if (product == 0) continue;
         const Group &group = group_[g];
         if (product > static_cast<int>(group.ended.size()))
@@ -147,7 +142,7 @@ void SharedHistory::note_write(const Instruction &i, const Warp &warp, int threa
     require_no_race(i, warp, thread, address, bytes);
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         order_in_cluster(i, warp, word);
-        writes_[word] = {clock, number, static_cast<int16_t>(thread)};
+        writes_[word] = {clock, number, static_cast<int16_t>(thread), clock == under_way ? no_end : round_};
     }
 }
 
@@ -155,17 +150,27 @@ void SharedHistory::write(const Instruction &i, const Warp &warp, int thread, ui
     note_write(i, warp, thread, address, bytes, warp.clock);
 }
 
-void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, int thread, uint32_t address,
-                               int bytes) {
-    note_write(i, warp, thread, address, bytes, under_way);
+void SharedHistory::read(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
+    for_each_lane(mask, [&](int l) { read(i, warp, warp.thread(l), address[l], bytes); });
 }
 
-void SharedHistory::end_copy(const Warp &warp, uint32_t address, int bytes) {
-    const uint32_t number = ++written_[warp.index];
-    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        writes_[word].clock = warp.clock;
-        writes_[word].number = number;
-    }
+void SharedHistory::write(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
+    for_each_lane(mask, [&](int l) { note_write(i, warp, warp.thread(l), address[l], bytes, warp.clock); });
+}
+
+void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
+    for_each_lane(mask, [&](int l) { note_write(i, warp, warp.thread(l), address[l], bytes, under_way); });
+}
+
+void SharedHistory::end_copy(const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
+    for_each_lane(mask, [&](int l) {
+        const uint32_t number = ++written_[warp.index];
+        for (uint32_t word = address[l] / 4; word <= (address[l] + bytes - 1) / 4; word++) {
+            writes_[word].clock = warp.clock;
+            writes_[word].number = number;
+            writes_[word].round = round_;
+        }
+    });
 }
 
 void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
@@ -180,7 +185,7 @@ void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int threa
                 fail(i, numbered("the copy engine writes shared word ", static_cast<int>(word)) +
                             ", which was written without a proxy fence since");
         }
-        writes_[word] = {warp.clock, needs_no_fence, static_cast<int16_t>(thread)};
+        writes_[word] = {warp.clock, needs_no_fence, static_cast<int16_t>(thread), round_};
     }
 }
 
@@ -216,6 +221,7 @@ int SharedHistory::begin_product(const Instruction &i, const Warp *group, const 
     std::vector<Known> of_warp;
     for (int writer = 0; writer < warps_; writer++) of_warp.push_back(known(group, writer));
     const int g = group->index / warps_of_group, product = ++group_[g].begun;
+    has_products_ = true;
     for (const uint32_t row : rows)
         for (uint32_t word = row / 4; word < row / 4 + 4; word++) {
             const Write &last = writes_[word];

@@ -15,7 +15,8 @@
 
 namespace ptx_machine {
 
-constexpr int warps_of_group = 4;
+constexpr int warps_of_group = 4, most_warps = 32;
+
 
 /// Time is counted for each warp by itself: how often it has arrived at a barrier, of the block or of its own
 /// lanes. A warp has seen what another one did before a time when a barrier lies in between.
@@ -26,13 +27,19 @@ class SharedHistory {
     /// Forgets all. Later times follow on from those of before, so that reads need no clearing.
     void restart();
 
+    /// All warps wait, for each other alone: what they did is over for all.
+    void begin_round() { round_++; }
+
     /// By a thread of this warp.
     void read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
     void write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+    /// By the lanes in the mask, each at its address.
+    void read(const Instruction &, const Warp &, uint32_t mask, const uint32_t (&address)[lanes], int bytes);
+    void write(const Instruction &, const Warp &, uint32_t mask, const uint32_t (&address)[lanes], int bytes);
 
-    /// A copy writes from when it is issued until its thread has waited for it.
-    void begin_copy(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
-    void end_copy(const Warp &, uint32_t address, int bytes);
+    /// Lanes' copies write from when they are issued until their threads have waited for them.
+    void begin_copy(const Instruction &, const Warp &, uint32_t mask, const uint32_t (&address)[lanes], int bytes);
+    void end_copy(const Warp &, uint32_t mask, const uint32_t (&address)[lanes], int bytes);
 
     /// By another block of the cluster, which its barrier orders, and nothing else.
     void read_in_cluster(const Instruction &, const Warp &reader, uint32_t address, int bytes);
@@ -56,12 +63,14 @@ class SharedHistory {
   private:
     static constexpr int nobody = -1;
     static constexpr int32_t under_way = std::numeric_limits<int32_t>::max();
+    static constexpr uint32_t no_end = std::numeric_limits<uint32_t>::max();
 
     /// The last write of a word.
     struct Write {
         int32_t clock = 0;
         uint32_t number = 0;  ///< among those of the warp
         int16_t thread = nobody;
+        uint32_t round = 0;  ///< in which a thread touched the word last, be it by a read; no_end: a copy is under way
     };
     struct Fence {
         int32_t clock;
@@ -81,10 +90,14 @@ class SharedHistory {
     void order_in_cluster(const Instruction &, const Warp &, uint32_t word);
 
     static bool seen(const Write &, const Warp &);
+    uint32_t *reads_of(int warp) { return reads_.data() + warp * writes_.size(); }
+    const uint32_t *reads_of(int warp) const { return reads_.data() + warp * writes_.size(); }
     /// What a thread that writes these bytes must not meet.
     void require_no_race(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
-    void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t word) const;
-    void require_no_product(const Instruction &, const Warp &, int thread, uint32_t word) const;
+    void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t first, uint32_t end) const;
+    using Products = std::array<int, most_warps / warps_of_group>;
+    /// `passed`: of each warpgroup, one of which that is known already.
+    void require_no_product(const Instruction &, const Warp &, int thread, uint32_t word, Products &passed) const;
     void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes,
                     int32_t clock);
     Known known(const Warp *group, int writer) const;
@@ -95,10 +108,11 @@ class SharedHistory {
     };
 
     int warps_, groups_, last_read_in_cluster_ = 0;
-    size_t readers_;  ///< warps, and zeros up to a multiple of a vector
+    uint32_t round_ = 1;
+    bool has_products_ = false;
     std::vector<InCluster> in_cluster_;
     std::vector<Write> writes_;
-    std::vector<uint32_t> reads_;    ///< of each word by each reader: 64 * clock + lane, or several lanes
+    std::vector<uint32_t> reads_;    ///< by each warp of each word: 64 * clock + lane, or several lanes
     std::vector<int> products_;      ///< of each word by each warpgroup, the last that read it
     std::vector<uint32_t> written_;  ///< by each warp, how often
     std::vector<std::vector<Fence>> fences_;  ///< of each warp

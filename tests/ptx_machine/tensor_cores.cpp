@@ -16,6 +16,15 @@ namespace {
 
 constexpr int rows_of_product = 64, most_k = 16;
 
+/// Eight columns of a product's second operand, or of its sums.
+using Columns [[gnu::vector_size(32)]] = float;
+
+Columns columns_at(const float *first) {
+    Columns all;
+    std::memcpy(&all, first, sizeof all);
+    return all;
+}
+
 /// How many of them a word holds, and so a fourth of the row of a core matrix.
 int in_a_word(Factors factors) {
     return factors == Factors::tf32 ? 1 : 2;
@@ -183,15 +192,19 @@ void Products::multiply(const Product &product) {
         for_each_factor(i, product.a, i.transposed[0], rows_of_product, [&](int m, int k, float value) { a[m][k] = value; });
     }
     for_each_factor(i, product.b, i.transposed[1], columns, [&](int n, int k, float value) { b[k][n] = value; });
-    float sums[rows_of_product][256] = {};
-    for (int m = 0; m < rows_of_product; m++)
-        for (int k = 0; k < all_k; k++)
-            for (int n = 0; n < columns; n++) sums[m][n] += a[m][k] * b[k][n];
-    for (int w = 0; w < warps_of_group; w++)
-        for (int at = 0; at < columns / 2; at++) {
-            float *const of_lanes = warps_[w].to<float>(i.vector[at]);
-            const int first_row = 16 * w + at / 2 % 2 * 8, first_column = at / 4 * 8 + at % 2;
-            for (int lane = 0; lane < lanes; lane++) of_lanes[lane] += sums[first_row + lane / 4][first_column + lane % 4 * 2];
+    // Eight rows and columns of the sums lie in two registers of a warp, one of even and one of odd columns.
+    for (int m = 0; m < rows_of_product; m += 8)
+        for (int n = 0; n < columns; n += 8) {
+            Columns sums[8] = {};
+            for (int k = 0; k < all_k; k++) {
+                const Columns of_b = columns_at(&b[k][n]);
+                for (int row = 0; row < 8; row++) sums[row] += a[m + row][k] * of_b;
+            }
+            const size_t at = n / 8 * 4 + m / 8 % 2 * 2;
+            for (int odd = 0; odd < 2; odd++) {
+                float *const of_lanes = warps_[m / 16].to<float>(i.vector[at + odd]);
+                for (int lane = 0; lane < lanes; lane++) of_lanes[lane] += sums[lane / 4][lane % 4 * 2 + odd];
+            }
         }
 }
 

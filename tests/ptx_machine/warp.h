@@ -3,6 +3,7 @@
 #define CONV_TRANSPOSE_PTX_MACHINE_WARP_H
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,6 +23,16 @@ namespace ptx_machine {
 
 /// Throws PtxError with the instruction's text.
 [[noreturn]] void fail(const Instruction &instruction, const std::string &what);
+
+/// Calls function(lane) for those in the mask.
+template <class Function>
+void for_each_lane(uint32_t mask, Function function) {
+    if (mask == ~0u) {
+        for (int l = 0; l < lanes; l++) function(l);
+        return;
+    }
+    for (; mask; mask &= mask - 1) function(std::countr_zero(mask));
+}
 
 /// What the warps that arrive have seen is what those see that wait.
 inline void merge(std::vector<int32_t> &to, const std::vector<int32_t> &from) {
@@ -97,10 +108,10 @@ struct Block {
         has_ended = false;
     }
 
-    /// Fails on accesses outside or not aligned.
+    /// Fails on accesses outside or not aligned, of a power of two.
     void check_shared(const Instruction &i, uint32_t address, int bytes) const {
         const bool inside = address >= launch.kernel.shared_begins_at() && address + uint64_t(bytes) <= shared.size();
-        if (!inside || address % bytes != 0) fail_outside(i, address, bytes);
+        if (!inside || address & (bytes - 1)) fail_outside(i, address, bytes);
     }
 
   private:

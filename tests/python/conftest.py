@@ -9,6 +9,7 @@ runs them against an installed wheel, or against a build:
 Tests of CUDA skip themselves where there is no GPU; tests of PyTorch, JAX or CuPy where that is not installed.
 """
 
+import gc
 import importlib.util
 import os
 import random
@@ -21,6 +22,12 @@ def pytest_ignore_collect(collection_path, config):
     if collection_path.name.startswith("test_torch") and importlib.util.find_spec("torch") is None:
         return True
     return None
+
+
+def pytest_collection_finish(session):
+    """What imports made stays: looking through it at each collection took a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -186,12 +186,11 @@ def test_nothing_is_kept_but_plans(device):
 
 def test_more_keys_than_are_kept():
     w = integers((1, 1, 1, 1))
-    for _ in range(2):
-        for width in range(1, 2200):
-            x = torch.full((1, 1, 1, width), float(width))
-            with torch.no_grad():
-                assert ct.conv_transpose2d(x, w)[0, 0, 0, -1] == width * w
-                assert ct.conv_transpose2d(x, w, None, 1, 0, 0, 1, 2)[0, 0, 0, 0] == width * w
+    for width in (*range(1, 2200), *range(1, 200)):  # the first ones once more
+        x = torch.full((1, 1, 1, width), float(width))
+        with torch.no_grad():
+            assert ct.conv_transpose2d(x, w)[0, 0, 0, -1] == width * w
+            assert ct.conv_transpose2d(x, w, None, 1, 0, 0, 1, 2)[0, 0, 0, 0] == width * w
 
 
 def test_threads_share_the_table(device):
