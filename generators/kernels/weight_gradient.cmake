@@ -295,10 +295,12 @@ foreach(format f32 ${formats_of_16_bits})
         conv_transpose_kernel(${row} LAYOUT any AS entries_pairs GENERATOR weight_gradient_cpu_entries ${in_pairs})
         foreach(layout ndhwc any)
             set(of_layout LAYOUT ${layout} ${in_pairs} min_in_channels=1)
+            set(rare "")
             if(layout STREQUAL ndhwc)
                 list(APPEND of_layout spots=true)
+                set(rare FULL)  # of few channels in channels_last, which the others take, too
             endif()
-            conv_transpose_kernel(${row} AS narrow_pairs ${of_layout} vectors=1 FULL)  # the others take few channels, too
+            conv_transpose_kernel(${row} AS narrow_pairs ${of_layout} vectors=1 ${rare})
             conv_transpose_kernel(${row} AS pairs ${of_layout})
         endforeach()
     endif()
