@@ -128,10 +128,10 @@ macro(conv_transpose_channel_rows operation)
         storage=${format} ${depthwise} ${maybe} ${ARGN})
 endmacro()
 # A row for every level. Of formats of 16 bits the small set has AVX2's alone, which processors with AVX-512 run, too: those that
-# multiply pairs of bfloat16 have other kernels, and float16 is hardly trained on CPUs.
+# multiply pairs of bfloat16 have other kernels, and float16 is hardly trained on CPUs. Other processors have no levels.
 function(conv_transpose_of_small_set_by_avx2 operation format)
     set(row ${operation} ${format} ${ARGN})
-    if(format IN_LIST formats_of_16_bits)
+    if(format IN_LIST formats_of_16_bits AND NOT CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
         conv_transpose_kernel(${row} ONLY_ON avx2)
         conv_transpose_kernel(${row} ONLY_ON avx512 FULL)
     else()

@@ -17,7 +17,6 @@ namespace ptx_machine {
 
 constexpr int warps_of_group = 4, most_warps = 32;
 
-
 /// Time is counted for each warp by itself: how often it has arrived at a barrier, of the block or of its own
 /// lanes. A warp has seen what another one did before a time when a barrier lies in between.
 class SharedHistory {
