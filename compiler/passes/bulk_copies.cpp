@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compiler/passes/lowered_ir.h"
-#include "compiler/passes/pipeline_body.h"
+#include "compiler/passes/pipeline_options.h"
 
 namespace conv_transpose {
 

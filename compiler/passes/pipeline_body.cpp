@@ -28,10 +28,6 @@ int swizzled_row(const Stmt &statement) {
 
 }  // namespace
 
-void refuse_pipeline(const std::string &loop, const std::string &reason) {
-    throw SoftwarePipelineRefusal("software pipeline: loop " + loop + ": " + reason);
-}
-
 PipelineBody::PipelineBody(const For *loop, StagedMemory memory, const SoftwarePipelineOptions &options,
                            const NamedExprs &outer_lets, bool several_warpgroups)
     : loop_(loop->name),

@@ -16,9 +16,6 @@
 
 namespace conv_transpose {
 
-/// Throws a SoftwarePipelineRefusal that names the loop and the rule.
-[[noreturn]] void refuse_pipeline(const std::string &loop, const std::string &reason);
-
 /// The one allocation of shared memory, of which every stage has its part.
 struct StagedMemory {
     std::string name;

@@ -3,12 +3,18 @@
 #define CONV_TRANSPOSE_COMPILER_PIPELINE_OPTIONS_H
 
 #include <stdexcept>
+#include <string>
 
 namespace conv_transpose {
 
 class SoftwarePipelineRefusal : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+/// Throws a SoftwarePipelineRefusal that names the loop and the rule.
+[[noreturn]] inline void refuse_pipeline(const std::string &loop, const std::string &reason) {
+    throw SoftwarePipelineRefusal("software pipeline: loop " + loop + ": " + reason);
+}
 
 struct SoftwarePipelineOptions {
     /// Buffers in shared memory. With more than two, tensor-core work of a chunk may still run while the next

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compiler/passes/placeholder_calls.h"
-#include "compiler/passes/tensor_core_pass.h"
+#include "compiler/passes/tensor_core_options.h"
 #include "compiler/passes/tile_parts.h"
 #include "compiler/passes/warp_tile.h"
 

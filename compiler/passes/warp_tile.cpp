@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "compiler/passes/tensor_core_pass.h"
+#include "compiler/passes/tensor_core_options.h"
 
 namespace conv_transpose {
 
