@@ -46,14 +46,14 @@ inline void define_transforms(WinogradFuncs &f, const Places &places) {
     Func seen = f.staged;
     if (!down.is_identity()) {
         const Expr rows = places.tile_rows(v.tile), pitch = places.pitch();
-        f.down_rows = RDom({{0, vector}, {0, rounded_up(pitch, vector)}, {0, places.transformed_rows(places.most_register_tiles())}},
-                           "down_rows");
+        const Expr most_rows = places.transformed_rows(places.most_register_tiles());
+        f.down_rows = RDom({{0, vector}, {0, rounded_up(pitch, vector)}, {0, most_rows}}, "down_rows");
         RDom &r = f.down_rows;
         r.where(r[2] < places.transformed_rows(places.register_tiles(v.tile)));
         const Expr at = r[1] * vector + r[0];
         f.transformed_down(v.place, f.point_y, v.summed, v.plane, v.segment, v.tile, v.group) = undef<float>();
-        f.transformed_down(promised(r[2] * pitch + at, places.transformed_places()), f.point_y, v.summed, v.plane, v.segment, v.tile,
-                           v.group) =
+        const Expr place_down = promised(r[2] * pitch + at, places.transformed_places());
+        f.transformed_down(place_down, f.point_y, v.summed, v.plane, v.segment, v.tile, v.group) =
             winograd::transformed(down.input, f.point_y, [&](int i) -> Expr {
                 const Expr place = (min(r[2], rows - 1) * down.outputs() + i) * pitch + at;
                 return f.staged(promised(place, places.window()), v.summed, v.plane, v.segment, v.tile, v.group);
@@ -115,10 +115,12 @@ void define_products(WinogradFuncs &f, const Places &places, const Tensor &weigh
     const Expr first = initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = undef<float>();
     const Expr cell = (r[4] * f.size.positions + tile) * outputs + r[1];
-    f.result(promised(r[2] * places.places_of_tile_rows() + cell, places.places(v.tile)), v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+    const Expr place = promised(r[2] * places.places_of_tile_rows() + cell, places.places(v.tile)),
+               register_tile = promised(r[4], places.register_tiles(v.tile));
+    f.result(place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
         winograd::transformed(down.output, r[2], [&](int j) -> Expr {
             return winograd::transformed(across.output, r[1], [&](int i) -> Expr {
-                return f.products(tile, v.lane, promised(r[4], places.register_tiles(v.tile)), i, j, v.panel, v.phase, v.segment, v.tile, v.group);
+                return f.products(tile, v.lane, register_tile, i, j, v.panel, v.phase, v.segment, v.tile, v.group);
             });
         }) + first;
 }
