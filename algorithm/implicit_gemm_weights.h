@@ -85,6 +85,19 @@ Expr given_weight_of_phases(const GemmFuncs &f, const Tensor &weight, const Geom
     return select(there, weight(index), 0.f);
 }
 
+/// Which tile of 64 packed channels a computed channel is of, and which of the tile.
+struct TileOfWeights {
+    Expr tile, channel;
+};
+inline TileOfWeights tile_of_weights(const GemmFuncs &f) {
+    const Expr channel = f.v.channel;
+    if (f.row_taps == 1) return {channel / 64, channel % 64};
+    // Blocks of fewer share a tile.
+    const int blocks = 64 / f.row_channels;
+    const Expr block = channel / f.row_channels / f.row_taps;
+    return {block / blocks, block % blocks * f.row_channels + channel % f.row_channels};
+}
+
 /// Packed weights (layouts::tensor_core_weights) are one array.
 template <class Tensor>
 Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g, const PerAxis &kernel_size,
@@ -93,11 +106,10 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     const GemmVars &v = f.v;
     const int values = f.values(), groups_of_chunk = g.steps.chunk / values;
     const Expr k_group = f.window > 1 ? v.k_group / f.window : v.k_group;
+    const TileOfWeights tile = tile_of_weights(f);
     // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
-    const Expr of_tap = f.row_taps == 1 ? Expr(v.channel)
-                                        : v.channel / f.row_channels / f.row_taps * f.row_channels + v.channel % f.row_channels;
-    const Expr tile = of_tap / 64, last_tile = (channels + 63) / 64 - 1;
-    const Expr channel = (block_goes_beyond ? min(tile, last_tile) : tile) * 64 + of_tap % 64;
+    const Expr last_tile = (channels + 63) / 64 - 1;
+    const Expr channel = (block_goes_beyond ? min(tile.tile, last_tile) : tile.tile) * 64;
     PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
                               {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, g.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
@@ -106,7 +118,7 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     for (std::size_t d = 0; d < kernel_size.size(); d++) at[axes[d]] = g.kernel[d], extents[axes[d]] = kernel_size[d];
     const Expr row = layouts::tensor_core_weights(values).offset<Expr>(at, extents);
     std::vector<Expr> index(weight.dimensions(), 0);
-    index[0] = unsafe_promise_clamped(row + v.value, 0, weight.dim(0).extent() - 1);
+    index[0] = unsafe_promise_clamped(row + tile.channel * values + v.value, 0, weight.dim(0).extent() - 1);
     return weight(index);
 }
 

@@ -33,7 +33,7 @@ int first_row_tile(const Nest &nest, const WarpTile &tile, const WarpTile &read)
     const auto distance = as_const_int(simplify(read.base - tile.base));
     const int step = rows_of_instruction * tile.row_stride;
     if (!tile.known() || !read.same_columns(tile) || !distance || *distance < 0 || *distance % step != 0 ||
-        read.rows % rows_of_instruction != 0 ||
+        (read.rows != tile.rows && read.rows % rows_of_instruction != 0) ||
         *distance / step * rows_of_instruction + read.rows > tile.rows)
         refuse_tile(nest.name,
                     "it does not cover the tile that a nest before it clears, or sets of 64 rows of it");
@@ -139,9 +139,9 @@ Stmt TileArithmetic::lowered(const Nest &nest) {
 Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     WarpTile read = WarpTile::read(nest, nest.store->index);
     read.id = tile.id;
-    if (read.rows % rows_of_instruction != 0)
-        refuse_tile(nest.name,
-                    "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64");
+    if (read.rows % rows_of_turn != 0)
+        refuse_tile(nest.name, "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64, or of 32, of "
+                               "products of lines");
     if (read.run() % columns_of_group != 0 || read.columns > most_columns)
         refuse_tile(nest.name, "mma_n has extent " + std::to_string(read.run()) +
                                    "; the rule is a multiple of 8, at most 256");
@@ -151,7 +151,7 @@ Stmt TileArithmetic::clear(const Nest &nest, WarpTile &tile) {
     if (tile.known()) {
         check_same_tile(nest, tile, read);
     } else {
-        accumulators_ += read.rows / rows_of_instruction * read.columns / 2 * read.repeats;
+        accumulators_ += read.rows * read.columns / (2 * rows_of_instruction) * read.repeats;
     }
     if (accumulators_ > most_accumulators)
         refuse_tile(nest.name, "the tiles need " + std::to_string(accumulators_) +
@@ -178,6 +178,8 @@ Stmt TileArithmetic::multiply(const Nest &nest, const WarpTile &tile, const Expr
     check_rows(nest, a, "mma_m", "mma_n");
     const int line = line_of_columns(nest, b);
     if (line == 0) check_rows(nest, b, "mma_n", "mma_m");
+    if (line == 0 && read.rows % rows_of_instruction != 0)
+        refuse_tile(nest.name, "mma_m has extent " + std::to_string(read.rows) + "; the rule is a multiple of 64");
     if (!is_const_zero(a.place.stride("mma_n_outer")))
         refuse_tile(nest.name, "the operand with the rows of the tile depends on mma_n_outer");
     const int inner = nest.constant_extent("mma_k"), groups = nest.constant_extent("mma_k_outer");

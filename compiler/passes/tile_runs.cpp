@@ -73,8 +73,9 @@ class TileStore::Runs {
 
     std::string first_row_name() const { return tile_.nest_.name + ".first_row"; }
     std::string turn_name() const { return tile_.nest_.name + ".turn"; }
-    static Expr first_row(int row_tile, int half) {
-        return row_tile * rows_of_instruction + integer(".thread_id_y") * rows_of_warp_and_set + half * rows_per_turn;
+    Expr first_row(int row_tile, int half) const {
+        const int of_warp = std::min(tile_.rows_of_warp(), rows_of_warp_and_set);
+        return row_tile * rows_of_instruction + integer(".thread_id_y") * of_warp + half * rows_per_turn;
     }
     /// `row` is one of a turn's.
     Expr scratch(const Expr &row) const {

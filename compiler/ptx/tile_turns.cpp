@@ -3,6 +3,8 @@
 // pairs of neighbouring elements, 256 bytes an instruction where rows begin on 8 bytes.
 #include "compiler/ptx/tile_turns.h"
 
+#include <algorithm>
+
 #include "compiler/passes/warpgroup.h"
 #include "compiler/ptx/product_text.h"
 #include "compiler/ptx/tile_registers.h"
@@ -18,7 +20,9 @@ struct TurnedRows {
           begin(call.field_or("at", 0)), rows(call.field_or("rows", rows_per_turn)),
           first(rows == rows_per_turn ? 0 : set * rows_of_warp_and_set + half * rows_per_turn) {}
 
-    int first_row_of(int warp) const { return set * rows_of_instruction + warp * rows_of_warp_and_set + half * rows_per_turn; }
+    int first_row_of(int warp, int of_warp = rows_of_warp_and_set) const {
+        return set * rows_of_instruction + warp * of_warp + half * rows_per_turn;
+    }
 
     int set, half, pitch, tiles, begin;
     int rows;   // that a warp has in shared memory: all of its rows, or 8 of them
@@ -109,9 +113,10 @@ void turn_lines(const PlaceholderCall &call, PtxWriter &out) {
              "mad.lo.u32 at, part, ", warps_of_warpgroup * rows_per_turn, ", at; mul.lo.u32 at, at, ", turned.pitch,
              "; mov.u32 part, %tid.y; shr.u32 lane, lane, 2; mad.lo.u32 lane, part, ", columns_of_group,
              ", lane; mad.lo.u32 at, lane, ", 4 * tile.of_lane, ", at;");
+    const int of_warp = std::min(tile.rows_of_tap / warps_of_warpgroup, rows_of_warp_and_set);
     for (int warp = 0; warp < warps_of_warpgroup; warp++)
         for (int second = 0; second < 2; second++) {
-            const int eight = turned.first_row_of(warp) / columns_of_group;
+            const int eight = turned.first_row_of(warp, of_warp) / columns_of_group;
             std::string sums;
             for (int column = 0; column < tile.of_lane; column++)
                 sums += (column ? "," : "") + tile.sum(column, 0, eight, second);

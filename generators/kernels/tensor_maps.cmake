@@ -272,6 +272,11 @@ foreach(format ${formats_of_16_bits} tf32)
         producer=true producer_registers=24 resident_blocks=132 tiles_in_rounds=true whole_rows=false)
     conv_transpose_rates(nchw 900 355 ncdhw 770 285)
     conv_transpose_maps(forward nchw as_it_lies_t3_256x64 ${row_taps} ${ratenchw} ${maybe})
+    # Of up to 32 channels: KernelBench 71 0.552 ms in TF32 (by 64 channels 0.659), 0.308 in float16 (packed 0.426); 64 to 32
+    # channels, 16 of 65536, 0.122 and 0.062 (0.132, 0.086). Three runs beside each other hide more of what is behind the loop than
+    # two (0.681) or two blocks of one (0.644; H200, 2026-11-28).
+    conv_transpose_rates(32 600 240)
+    conv_transpose_maps(forward nchw as_it_lies_t3_384x32 ${row_taps} tile_rows=32 column_sets=3 stages=5 ${rate32} ${maybe})
     conv_transpose_small_set_has(f16)  # of volumes in TF32 it is estimated to be faster by 4 % at most
     conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${ratencdhw} ${maybe})
 endforeach()
