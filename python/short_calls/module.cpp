@@ -125,9 +125,10 @@ bool requires_gradient(PyObject *tensor) {
     return tensor != Py_None && is_true(PyObject_GetAttr(tensor, names.requires_grad));
 }
 
-// forward(rank, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+// forward(rank, input, weight, bias, stride, padding, output_padding, groups, dilation, precision, is_cast); `is_cast`: autocast,
+// where it is on, has been followed.
 PyObject *forward(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
-    if (count != 10) return PyErr_Format(PyExc_TypeError, "forward() takes 10 arguments, not %zd", count);
+    if (count != 11) return PyErr_Format(PyExc_TypeError, "forward() takes 11 arguments, not %zd", count);
     const int rank = static_cast<int>(PyLong_AsLong(arguments[0]));
     if (PyErr_Occurred()) return nullptr;
     Operands operands = {arguments[1], arguments[2], arguments[3], {}};
@@ -135,7 +136,8 @@ PyObject *forward(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
     if (!torch.exchange || !torch.is_plain(operands.input) || !torch.is_plain(operands.weight) ||
         (operands.has_bias() && !torch.is_plain(operands.bias)) ||
         is_true(PyObject_CallFunctionObjArgs(torch.has_torch_function, operands.input, nullptr)) ||
-        torch.is_looked_into() || is_true(PyObject_CallNoArgs(torch.autocast_enabled)) ||
+        torch.is_looked_into() ||
+        (arguments[10] != Py_True && is_true(PyObject_CallNoArgs(torch.autocast_enabled))) ||
         !operands.borrow() || !operands.have_rank(rank) ||
         !attributes.read(rank, arguments[4], arguments[5], arguments[6], arguments[7], arguments[8]))
         return the_long_way();

@@ -43,6 +43,20 @@ def test_plain_calls_do_not_come_to_python(device, long_ways):
     assert not long_ways
 
 
+def test_autocast_casts_and_takes_it(device, long_ways):
+    x, w, b = integers((2, 3, 4, 4), device, True), integers((3, 5, 3, 3), device, True), integers((5,), device, True)
+    for _ in range(2):
+        with torch.autocast(device, torch.bfloat16):
+            y = ct.conv_transpose2d(x, w, b, 2)
+        assert y.dtype == torch.bfloat16
+        equal(y.float(), expected(x, w, b, 2))
+        y.sum().backward()
+        assert x.grad.dtype == torch.float32
+        with torch.no_grad(), torch.autocast(device, torch.bfloat16):
+            equal(ct.conv_transpose2d(x, w, b, 2), y)
+    assert not long_ways
+
+
 def results(case, x, w, b, g):
     tensors = [t.detach().requires_grad_() for t in (x, w, b)]
     y = ct.conv_transpose2d(*tensors, **case.arguments)

@@ -99,8 +99,10 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = Non
 def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: Any, padding: Any,
               output_padding: Any, groups: Any, dilation: Any, precision: Optional[str], strict: bool) -> Tensor:
     """`function`: the public one, which tensors with a __torch_function__ are given."""
-    if _short_forward is not None and not strict and not torch.compiler.is_compiling():
-        output = _short_forward(rank, input, weight, bias, stride, padding, output_padding, groups, dilation, precision)
+    is_short = _short_forward is not None and not strict and not torch.compiler.is_compiling()
+    attributes = stride, padding, output_padding, groups, dilation, precision
+    if is_short:
+        output = _short_forward(rank, input, weight, bias, *attributes, False)
         if output is not NotImplemented:
             return output
     if has_torch_function_variadic(input, weight, bias):
@@ -127,6 +129,10 @@ def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Opt
     if torch.is_autocast_enabled(device_type):
         dtype = torch.get_autocast_dtype(device_type)
         input, weight, bias = autocast(input, dtype), autocast(weight, dtype), autocast(bias, dtype)
+        if is_short:
+            output = _short_forward(rank, input, weight, bias, *attributes, True)
+            if output is not NotImplemented:
+                return output
     differentiated = input.requires_grad or weight.requires_grad or (bias is not None and bias.requires_grad)
     return forward.dispatch(plain, differentiated, (
         input, weight, bias, attribute("stride", stride, rank), attribute("padding", padding, rank),
