@@ -23,7 +23,7 @@
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
 # Formats of half precision, each with the same rows. The small set has float16's, and of bfloat16, which differs in how elements
-# are converted, a few of each operation; on CPUs, where all formats are multiplied as float32, one of a schedule's rows in float16,
+# are converted, those that matter most (kernels/small_bfloat16.cmake); on CPUs, where all formats are multiplied as float32, one of a schedule's rows in float16,
 # and of bfloat16 those that multiply pairs, which are others.
 set(formats_of_16_bits f16 bf16)
 
@@ -167,6 +167,7 @@ block()
     # Threads of a gather with parts of a column, of which neighbouring taps see what they share once.
     set(columns2 part_axis=1 window=2)
     set(columns3 part_axis=1 window=3)
+    include(${PROJECT_SOURCE_DIR}/generators/kernels/small_bfloat16.cmake)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
     foreach(section small cpu_forward volumes tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
         block()

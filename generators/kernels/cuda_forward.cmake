@@ -129,8 +129,11 @@ foreach(format ${formats_of_16_bits})
 endforeach()
 conv_transpose_gemm(forward tf32 ncdhw sub_pixel ${sub_pixel_any} H200_TFLOPS 110)
 conv_transpose_gemm(forward tf32 ncdhw sub_pixel_packed_c128 ${sub_pixel_packed} H200_TFLOPS 200)
-conv_transpose_gemm(forward f16 ncdhw sub_pixel ${sub_pixel} input_layout=channel_rows ${positions256} chunk_channels=64 stages=3
-    H200_TFLOPS 350)
+foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
+    conv_transpose_gemm(forward ${format} ncdhw sub_pixel ${sub_pixel} input_layout=channel_rows ${positions256} chunk_channels=64
+        stages=3 ${maybe} H200_TFLOPS 350)
+endforeach()
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
 
