@@ -62,13 +62,14 @@ Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
 }
 
 /// The same of the forward operation, where kernel positions are neighbours: of a live kernel position, or where phases are
-/// channels of the product, of that which a tap is for the phase.
+/// channels of the product, of that which a tap is for the phase. On their way to tensor cores elements go through registers, and so
+/// are loaded from the nearest place that there is.
 template <class Tensor>
 Expr given_weight_of_phases(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
     using namespace Halide;
     const int rank = static_cast<int>(g.kernel.size());
     const auto extent = [&](int d) { return Expr(weight.dim(d).extent()); };
-    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group;
+    const Expr summed = g.chunk * g.steps.chunk + f.v.k_group * f.values() + f.v.value;
     PerAxis index = g.kernel;
     Expr channel = f.v.channel, there = summed < extent(rank + 1);
     if (!g.channel_phases.empty()) {
@@ -81,8 +82,12 @@ Expr given_weight_of_phases(const GemmFuncs &f, const Tensor &weight, const Geom
     }
     there = there && channel < extent(rank);
     index.insert(index.end(), {channel, summed, f.v.group});
-    for (int d = 0; d < rank + 2; d++) index[d] = unsafe_promise_clamped(index[d], 0, extent(d) - 1);
-    return select(there, weight(index), 0.f);
+    for (int d = 0; d < rank + 2; d++) {
+        const Expr last = extent(d) - 1;
+        index[d] = unsafe_promise_clamped(f.format.on_tensor_cores() ? min(index[d], last) : index[d], 0, last);
+    }
+    const Expr element = weight(index);
+    return select(there, element, Internal::make_zero(element.type()));
 }
 
 /// Which tile of 64 packed channels a computed channel is of, and which of the tile.

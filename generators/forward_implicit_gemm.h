@@ -30,7 +30,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     /// channels that are summed over for each computed one.
     Halide::GeneratorParam<bool> weight_rows{"weight_rows", false};
 
-    /// They may be read as they are given, on CUDA cores: small problems are spared a launch that packs them.
+    /// They may be read as they are given, by threads that read pictures in channels_first as they are given, too: small problems
+    /// are spared launches that pack.
     Halide::GeneratorParam<bool> weights_as_given{"weights_as_given", false};
 
     void configure() {
@@ -42,8 +43,11 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         if (weight_rows && !(this->weight_map && as_it_lies && !phases_as_channels))
             throw std::invalid_argument("weight_rows without weight_map, of other pictures than those that lie as they do in "
                                         "channels_first, or with phases_as_channels; the rule is none of these");
-        if (weights_as_given && (Schedule::on_tensor_cores || this->funcs_.window > 1 || this->storage != Storage::f32))
-            throw std::invalid_argument("weights_as_given on tensor cores, with a window or of 16 bits; the rule is none of these");
+        const bool of_channels_last = this->input_layout != PictureLayout::channels_first || this->channels_last_output;
+        if (weights_as_given && (Schedule::tensor_maps || of_channels_last || this->funcs_.window > 1 ||
+                                 this->storage != Storage::f32 || this->funcs_.format.terms > 1))
+            throw std::invalid_argument("weights_as_given with tensor maps, with channels innermost, with a window, converted or in "
+                                        "parts; the rule is none of these");
         this->funcs_.weights_as_given = this->funcs_.computes_neighbours = weights_as_given;
         if (this->weight_map && !weight_rows) this->funcs_.weight_run = this->elements_of_line();
         if (this->funcs_.row_taps > 1 && phases_as_channels)
@@ -167,7 +171,9 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         if (this->makes_parts || weight_rows) return product;
         const Halide::Expr no_activation =
             activation == static_cast<int>(EpilogueKind::piecewise_linear) && slope == 1.f;
-        const Halide::Expr sum = product + bias_of(channel, group),
+        // Weights that are read for none need not lie at multiples of its elements.
+        const Halide::Expr added = weights_as_given ? branch(has_bias == 0, 0.f, bias(channel, group)) : bias_of(channel, group);
+        const Halide::Expr sum = product + added,
                            all = branch(no_activation, sum, activate(sum, activation, slope_of(channel, group)));
         // There no load of a bias is waited for.
         const bool moves_sums = this->funcs_.spares_conditions || this->funcs_.row_taps > 1;

@@ -169,6 +169,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
             f.maps_weights         ? element_of_box(boxes().weights(g, weight))
             : f.given_channels > 0 ? implicit_gemm::given_weight_of_taps(f, weight, g)
+            : Schedule::on_tensor_cores && f.weights_as_given
+                ? operand_piece(f.format, implicit_gemm::given_weight_of_phases(f, weight, g), v.piece, target)
             : Schedule::on_tensor_cores
                 ? implicit_gemm::tensor_core_weight(f, weight, g, kernel_size, channels,
                                                     schedule_params.tile(f).channels > 64)
@@ -268,13 +270,13 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set("weight", format_text(f.format.storage, channels_last));
         };
         if (f.maps_weights || f.given_channels > 0) return as_given(!f.in_pairs);
+        if (f.weights_as_given) return as_given(false);
         if (Schedule::on_tensor_cores) {
             description.set("weight_layout", enumerator(gemm_weight_layout(f.format)));
             description.set("weight_channel_multiple", 64);
             description.set("weight_tile", 64 * f.format.pieces());  // at every kernel position
             return;
         }
-        if (f.weights_as_given) return as_given(false);
         description.set("weight_layout", enumerator(WeightLayout::channels_innermost));
     }
 };

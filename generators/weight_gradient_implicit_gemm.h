@@ -119,8 +119,10 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         const Expr first = row * in_row, channels = picture.dim(0).extent();
         const Expr value = element_or_zero(picture, in_row, first, base, offset, image, inside);
         if (!schedule_params.tensor_maps) return value;
-        // The map has the channels of all groups side by side, and begins at the picture's first element.
-        TensorBox box{value, {f_.group * channels + first}, offset, &picture == &input ? 0 : 1};
+        // The map has the channels of all groups side by side, and begins at the picture's first element. Nobody stores what a box
+        // beyond the last channel would give, so it is the last one once more: zeros of what lies outside take longer to copy.
+        const Halide::Expr nearest = Halide::min(first, (channels - 1) / in_row * in_row);
+        TensorBox box{value, {f_.group * channels + nearest}, offset, &picture == &input ? 0 : 1};
         for (int d = 0; d < 3; d++) box.coordinates.push_back(base[d] - picture.dim(d + 1).min());
         box.coordinates.push_back(image);
         return element_of_box(box);

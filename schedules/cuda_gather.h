@@ -196,6 +196,7 @@ struct CudaWeightGradientGather : CudaSchedule {
 
     void describe(KernelDescription &description) const {
         description.set("tile_taps", int(taps) * int(window));
+        if (window > 1) description.set("window", window);
         description.set("run_rows", run);
         if (run > 1) description.set("min_output", run + run / 2, 1);
         description.set("tile_in_channels", in_tile);

@@ -111,8 +111,8 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         description.set("block_channels", channels(f));
         description.set("blocks_per_multiprocessor", blocks);
         if (min_steps > 0) description.set("min_steps", min_steps);
-        // Parts of a sum are float32.
-        if (f.computed == Storage::f32)
+        // Parts of a sum are float32, and groups, whose weights are packed.
+        if (f.computed == Storage::f32 && !f.weights_as_given)
             description.set("split_target_blocks", machines::H200::multiprocessors * blocks);
     }
 

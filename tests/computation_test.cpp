@@ -247,6 +247,15 @@ TEST(Computation, OfAPixelReadsItsChannelsSideBySide) {
     }));
 }
 
+TEST(Computation, OfPositionsThatSeeOneEachIsOfOneRowAnImage) {
+    for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+        const auto all = computations("n16ic64oc32id5ih10iw10kd1kh1kw1", operation);
+        EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Computation &c) {
+            return c.operation == operation && c.packed_rows && c.problem.rank == 2 && c.problem.width().input == 500;
+        })) << static_cast<int>(operation);
+    }
+}
+
 // Kernels of channels_first serve pictures in channels_last that are turned: the written one, or both;
 // weight gradients read two.
 TEST(Computation, OfChannelsLastMayBeOfChannelsFirst) {

@@ -59,6 +59,28 @@ TEST(ProductTime, OfOddStridesIsOfSingleStores) {
     EXPECT_GT(odd - time_of(k, "n1ic64oc64iw32000kw3sw3"), 0.5e-12 * outputs);
 }
 
+TEST(ProductTime, OfPhasesWithoutTapsIsOfTheirStores) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);
+    k.weight_layout = WeightLayout::tensor_core;
+    const char *const of_one_phase = "n4ic64oc64ih128iw128kh1kw1sh2sw2", *const of_all = "n4ic64oc64ih128iw128kh2kw2sh2sw2";
+    const double bytes = 2.0 * 4 * 64 * 255 * 255, longer = time_of(k, of_one_phase) - time_of(k, of_all);
+    k.output.layout = k.input.layout = Layout::channels_last;
+    EXPECT_GT(longer - (time_of(k, of_one_phase) - time_of(k, of_all)), 0.3e-12 * bytes);
+}
+
+// 192 blocks of k3 s2, whose longest have 1.78 times the products of the others: two of them are beside each other.
+TEST(ProductTime, OfOneOfTheLongestBlocksBesideOthersIsLessThanOfTwo) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);
+    k.weight_layout = WeightLayout::tensor_core;
+    const char *const problem = "n1ic256oc768ih62iw62kh3kw3sh2sw2ph1pw1";
+    const double longest = longest_block(k, Problem::parse(problem));
+    EXPECT_DOUBLE_EQ(longest, 16.0 / 9);
+    k.h200_tflops = 1;  // nothing else takes time
+    const double two = time_of(k, problem);
+    k.blocks_per_multiprocessor = 1, k.block_channels = 128;  // as many products at once
+    EXPECT_LT(two, 0.9 * time_of(k, problem));
+}
+
 TEST(ProductTime, OfPixelsThatSplitLinesIsLonger) {
     KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
     k.box_positions = 256, k.rank = 3;
@@ -66,6 +88,8 @@ TEST(ProductTime, OfPixelsThatSplitLinesIsLonger) {
     EXPECT_GT(relative("n8ic48oc48ih160iw160kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih160iw160kh4kw4sh2sw2ph1pw1"), 1.3);
     EXPECT_LT(relative("n8ic48oc48ih160iw160", "n8ic48oc64ih160iw160"), 1.1) << "of one tap";
     EXPECT_LT(relative("n8ic48oc48ih20iw20kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih20iw20kh4kw4sh2sw2ph1pw1"), 1.1) << "small ones";
+    k.block_channels = 96;
+    EXPECT_LT(relative("n8ic48oc48ih160iw160kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih160iw160kh4kw4sh2sw2ph1pw1"), 1.2) << "large tiles";
 }
 
 // 256 to 128 channels in 120 blocks of 128 x 128: 175 us, of which two on each multiprocessor take 216 (2 x 32^3 pixels).

@@ -52,7 +52,8 @@ foreach(format ${formats_of_16_bits} tf32)
     # s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and 192 positions fill rounds that 256 leave empty (256->256
     # 100x88: 0.035 in place of 0.043). With 16 bits those of many blocks go through many tiles, in rounds: each by
     # itself through its neighbours would read the output gradient anew for all channels but the first (256->256
-    # 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145).
+    # 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145). 96 channels a tile leave
+    # nothing empty where there are 96, 288 or 384 (k3 s2, 288 to 144, 256x256: 94 us in place of 127; 2026-11-28).
     set(maps weight_map=true ${channels_last} out_channel_multiple=${values})
     conv_transpose_rates(256x128 820 425 128x128 670 335 192x128 735 370 128x64 550 275)
     set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${rate128x128} ${maybe})
@@ -67,6 +68,8 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} ${tile192x128} stages=4 ${in_rounds})
         conv_transpose_maps(input_gradient ndhwc weight_maps_128x192 ${maps} columns=192 ${chunk} stages=4 blocks=1 producer=true
             ${in_rounds} H200_TFLOPS 800 ${maybe})
+        conv_transpose_maps(input_gradient nhwc weight_maps_256x96 ${maps} tile_rows=128 columns=96 ${chunk} stages=4 blocks=1
+            producer=true ${in_rounds} H200_TFLOPS 760 ${maybe})
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64})
     # Few blocks, whose sums are cut.

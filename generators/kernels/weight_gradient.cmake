@@ -70,10 +70,11 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise ${depthwise_vectors})
     set(depthwise_gather LAYOUT any GENERATOR weight_gradient_cuda_depthwise_gather ${maybe} storage=${format} in_channels=1)
     conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS columns ${depthwise_gather} taps=3 window=3 run=8 at_once=1)
-    # As many taps of a row as a thread sums, of kernels whose width they divide.
+    # As many taps of a row as a thread sums, of kernels whose width they divide; two of each of two rows.
+    set(t2x2 taps=2 window=2 at_once=2)
     set(t3 taps=3)
     set(t6 taps=6 at_once=2)
-    foreach(taps t3 t6)
+    foreach(taps t2x2 t3 t6)
         if(format IN_LIST formats_of_16_bits)
             conv_transpose_kernel(weight_gradient ${format} cuda depthwise AS ${taps}_result ${depthwise_gather} ${${taps}}
                 writes_result=true)

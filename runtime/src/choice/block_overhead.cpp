@@ -16,7 +16,7 @@ namespace {
 
 // Products on CUDA cores that read weights as they are given.
 bool reads_weights_on_cuda_cores(const KernelTraits &k) {
-    return reads_weights_as_given(k) && k.box_positions == 0 && !channels_innermost(k.output);
+    return reads_weights_as_given(k) && k.box_positions == 0 && !channels_innermost(k.output) && !loads_weights_as_given(k);
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (k.resident_blocks > 0) return resident_block_overhead(k);
     const double tile = static_cast<double>(k.block_channels) / 128;
     // Nothing hides stores to channels_first of a block that is alone on its multiprocessor (44 layers, H200, 2026-11-27).
-    if (k.adds_in_clusters && reads_as_it_lies(k)) return (k.output.type == ElementType::float32 ? 9e-6 : 7e-6) * tile;
+    if (k.adds_in_clusters && reads_as_it_lies(k)) return 7e-6 * tile;
     if (k.adds_in_clusters && k.operation == Operation::input_gradient && !channels_innermost(k.input)) return 3e-6;
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
         return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
@@ -112,7 +112,12 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 }  // namespace
 
 double before_first_block(const KernelTraits &k) {
-    return k.resident_blocks > 0 ? before_first_tile : is_for_small_problems(k) ? launch : before_first_box(k);
+    // Fitted with the other constants of such kernels to 52 times of layers of 4 to 45 us (H200, 2026-11-28).
+    constexpr double before_given_weights = 2.5e-6;
+    if (loads_weights_as_given(k)) return before_given_weights;
+    constexpr double forward_of_small = 0.85e-6;  // beyond a launch (seven layers of 6 to 11 us in float32, that day)
+    if (is_for_small_problems(k)) return launch + (k.operation == Operation::forward ? forward_of_small : 0);
+    return k.resident_blocks > 0 ? before_first_tile : before_first_box(k);
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of
@@ -122,6 +127,7 @@ double before_first_block(const KernelTraits &k) {
 double block_overhead(const KernelTraits &k, const Problem &p, double products) {
     const double blocks = double(k.blocks_per_multiprocessor);
     if (k.box_positions > 0) return block_overhead_of_maps(k, p);
+    if (loads_weights_as_given(k)) return 0.2e-6;
     if (is_for_small_problems(k)) return 0.35e-6;
     if (k.taps_as_channels) return 2.5e-6;
     if (is_gradient_on_cuda_cores(k)) return 3e-6;

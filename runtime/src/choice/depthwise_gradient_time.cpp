@@ -72,8 +72,8 @@ double scattered_sectors_time(const KernelTraits &k, const Computation &c, doubl
     return elements * (1 + seen) * bytes * (k.run_rows > 1 ? 2 : 1) / H200::second_level_bytes_per_second;
 }
 
-// Taps of a row that a tile has; runs have windows of as many rows.
-double tile_row_taps(const KernelTraits &k) { return k.run_rows > 1 ? 3 : double(k.tile_taps); }
+// Taps of a row that a tile has, of as many rows as its window.
+double tile_row_taps(const KernelTraits &k) { return double(k.tile_taps) / double(k.window); }
 
 // Where a row has fewer taps than a tile, each row takes addresses of its own.
 double rows_of_a_tile(const KernelTraits &k, const Problem &p) {

@@ -3,6 +3,7 @@
 #define CONV_TRANSPOSE_RUNTIME_KERNEL_PROPERTIES_H
 
 #include "choice/kernel_traits.h"
+#include "choice/tensor_formats.h"
 #include "problem/counting.h"
 #include "problem/layouts.h"
 
@@ -56,6 +57,12 @@ inline bool sums_runs(const KernelTraits &kernel) { return sums_boxes(kernel) &&
 /// Whether it is an implicit product of weights that nothing packs.
 inline bool reads_weights_as_given(const KernelTraits &kernel) {
     return kernel.counts_through_images && kernel.weight_layout == WeightLayout::as_given;
+}
+
+/// Whether its threads load them one by one, from wherever they lie, and multiply them on tensor cores.
+inline bool loads_weights_as_given(const KernelTraits &kernel) {
+    const bool on_tensor_cores = kernel.precision == Precision::tf32 || bytes_of(kernel.output.type) == 2;
+    return reads_weights_as_given(kernel) && kernel.operation == Operation::forward && kernel.box_positions == 0 && on_tensor_cores;
 }
 
 /// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and

@@ -10,6 +10,7 @@
 #include "choice/launch_limits.h"
 #include "choice/picture_frame.h"
 #include "choice/product_blocks.h"
+#include "choice/product_time.h"
 
 namespace conv_transpose {
 
@@ -30,9 +31,10 @@ constexpr double least_steps_of_part = 4;
 // for the copy engine, more parts than fit at once took 0.64 to 1.33 times as long as what was chosen, most of them longer; of
 // input gradients in channels_last up to 1.9 times (k16 s8, 256 from 40 channels, 64x85, 193 us in two parts, 102 in one;
 // 2026-11-27).
-double most_waves(const KernelTraits &k) {
+double most_waves(const KernelTraits &k, const Problem &p) {
     if (k.box_positions == 0) return 4;
-    return maps_weights(k) && k.operation == Operation::forward ? 2 : 1;
+    const double longest = longest_block(k, p);
+    return (longest > 1 || (maps_weights(k) && k.operation == Operation::forward) ? 2 : 1) * longest;
 }
 
 // Blocks of a cluster are on multiprocessors of one group at a time, of which an H200 has seven of sixteen and one of twelve, as
@@ -72,7 +74,7 @@ int64_t best_parts_of_steps(const KernelTraits &k, const Computation &computatio
     const ProductBlocks work(k, p);
     const double elements = double(k.operation == Operation::forward ? p.output_elements() : p.input_elements());
     if (double(p.input_elements()) > max_elements_32bit() || double(p.output_elements()) > max_elements_32bit()) return 1;
-    const double most = std::min({most_waves(k) * double(k.split_target_blocks) / std::max(work.blocks, 1.0),
+    const double most = std::min({most_waves(k, p) * double(k.split_target_blocks) / std::max(work.blocks, 1.0),
                                   double(work.steps) / least_steps_of_part, double(max_elements_32bit()) / std::max(elements, 1.0),
                                   double(max_grid()) / double(p.groups)});
     Machine machine;

@@ -99,7 +99,8 @@ double least_moving_time(const KernelTraits &k, const Computation &c) {
 
 // Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
 // the second-level cache: such kernels take 1.45 to 1.9 times as long as with whole lines (302 times of 30 layers of few channels,
-// float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times).
+// float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times). Tiles of 256 x 96 and more read least for their
+// products: 1.05 to 1.1 times (k3 s2, 288 from 144 channels, 256x256, in both layouts; H200, 2026-11-28).
 double split_lines_factor(const KernelTraits &k, const Computation &c) {
     constexpr int64_t line = 128;
     constexpr double small = 1e7;
@@ -107,7 +108,8 @@ double split_lines_factor(const KernelTraits &k, const Computation &c) {
     const int64_t bytes = bytes_of(k.output.type), pixel = bytes * channels_of_pixel(k, c);
     const bool reads_pixels = k.box_positions > 0 && k.operation == Operation::input_gradient && bytes == 2 && taps(p) > 1;
     const bool splits = reads_pixels && pixel % line != 0 && 2 * pixel > line;
-    return splits && double(bytes) * double(p.output_elements()) > small ? 1.4 : 1;
+    const bool is_large = double(area(k.block_positions)) * double(k.block_channels) >= 256 * 96;
+    return splits && double(bytes) * double(p.output_elements()) > small ? (is_large ? 1.1 : 1.4) : 1;
 }
 
 // Outputs of one phase lie a stride apart. What an output takes of the second-level cache beyond 16 bytes is not in the overhead of
@@ -122,6 +124,20 @@ double scattered_stores_time(const KernelTraits &k, const Computation &c) {
     const double outputs = double(c.problem.output_elements() / c.parts_in_groups());
     return outputs * std::max(apart - 16, 0.0) * (shared ? 1.3 / double(k.stride_width_multiple) : 1) /
            H200::second_level_bytes_per_second;
+}
+
+// Where a phase without taps has blocks of its own, nothing hides that single elements are stored (k1 s2 of three axes, 1024 to 448
+// channels, 2 x 24^3: 368 and 387 us in float16, 626 and 662 in TF32, by pairs of phases 339 and 556; H200, 2026-11-28).
+double bare_stores_time(const KernelTraits &k, const Computation &c) {
+    constexpr double bytes_per_second = 2e12;
+    const Problem &p = c.problem;
+    const bool in_blocks = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
+                           channel_phases(k, p, p.width()) == 1 && p.width().stride > 1;
+    if (!in_blocks) return 0;
+    double with_taps = 1;
+    for (const Axis &a : p.axes) with_taps *= std::min(double(a.kernel) / double(a.stride), 1.0);
+    const double bytes = double(bytes_of(k.output.type)) * double(p.output_elements() / c.parts_in_groups());
+    return (1 - with_taps) * bytes / bytes_per_second;
 }
 
 // Tensor-core kernels store single elements where the stride is odd, which products hide in part (eight layers of strides of 3 and

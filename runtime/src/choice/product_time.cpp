@@ -39,16 +39,6 @@ int64_t taps_of_phase(const Axis &a, int64_t phase) {
     return phase < live ? ceil_divide(std::max<int64_t>(a.kernel - phase, 0), live) : 0;
 }
 
-// How long the longest blocks are, in averages of all: phases that have blocks of their own may differ in taps.
-double longest_block(const KernelTraits &k, const Problem &p) {
-    if (!k.counts_through_images || k.operation != Operation::forward) return 1;
-    const auto of_phases = [&](const auto &count) {
-        return double(product_of_axes(p, [&](const Axis &a) { return channel_phases(k, p, a) > 1 ? 1 : count(a); }));
-    };
-    return of_phases([](const Axis &a) { return taps_of_phase(a, 0); }) * of_phases([](const Axis &a) { return a.stride; }) /
-           of_phases([](const Axis &a) { return a.kernel; });
-}
-
 // Input gradients of groups that are joined wait for lines of the output gradient that taps of large strides read anew: fourteen
 // layers with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23).
 double revisits_factor(const Computation &c) {
@@ -93,6 +83,15 @@ double longest_stay(const std::vector<double> &lengths, const Together &together
 
 }  // namespace
 
+double longest_block(const KernelTraits &k, const Problem &p) {
+    if (!k.counts_through_images || k.operation != Operation::forward) return 1;
+    const auto of_phases = [&](const auto &count) {
+        return double(product_of_axes(p, [&](const Axis &a) { return channel_phases(k, p, a) > 1 ? 1 : count(a); }));
+    };
+    return of_phases([](const Axis &a) { return taps_of_phase(a, 0); }) * of_phases([](const Axis &a) { return a.stride; }) /
+           of_phases([](const Axis &a) { return a.kernel; });
+}
+
 double products_of_element(const KernelTraits &k, const Problem &p) {
     const int64_t summed = summed_channels(k, p), chunk = k.weight_in_channel_multiple;
     const double products = double(taps_of_phases(k, p)) / block_phases(k, p) * round_up(summed, chunk);
@@ -107,6 +106,7 @@ namespace {
 // The share of a full wave's time that a block takes which has a multiprocessor to itself: it is faster than with neighbours, but
 // does not fill it.
 double share_of_block_alone(const KernelTraits &k) {
+    if (loads_weights_as_given(k)) return 0.05;  // it waits for elements one by one
     // Each of two that the copy engine serves waits for its own copies: one alone is hardly faster (4 x 4, 2048 channels: 104 us,
     // 109 both). That is not so where weights, too, come in boxes (8 x 6, 2048 channels, by 128 x 64: 53 us).
     if (k.box_positions > 0 && k.operation == Operation::forward && !maps_weights(k) && channels_innermost(k.output) &&
@@ -128,8 +128,9 @@ double waves_of(const KernelTraits &k, const Problem &p, double blocks, const Ma
     if (waves.rest <= 0) return waves.full;
     const double alone = share_of_block_alone(k);
     const auto share_of_wave = [&](double blocks_there) { return partial_wave(blocks_there, alone, k); };
-    const double last = share_of_wave(most_blocks(waves.rest, machine));
-    if (!is_forward_on_cuda_cores(k)) return waves.full + longest_block(k, p) * last;
+    const double blocks_there = most_blocks(waves.rest, machine), last = share_of_wave(blocks_there);
+    // One of the longest shares a multiprocessor with others (six layers of k3 s2 in float16 and TF32, H200, 2026-11-28).
+    if (!is_forward_on_cuda_cores(k)) return waves.full + (longest_block(k, p) + blocks_there - 1) / blocks_there * last;
     // Where the longest come first, shorter ones fill up what they leave, and the first multiprocessor has most of the only wave.
     if (waves.full > 0) return waves.full + last;
     return std::max(longest_stay(blocks_of_first(k, p, blocks, multiprocessors(machine)), share_of_wave), last);
@@ -150,7 +151,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const bool bares_stores = k.box_positions > 0 && most_blocks(blocks, machine) <= 1 && stores_at_odd_elements(k, p);
     const double computing = waves_of(k, p, blocks, machine) * wave + (bares_stores ? overhead : 0);
     return std::max(computing, least_moving_time(k, c)) + before_first_block(k) + scattered_stores_time(k, c) +
-           odd_stores_time(k, c);
+           bare_stores_time(k, c) + odd_stores_time(k, c);
 }
 
 }  // namespace conv_transpose

@@ -11,6 +11,9 @@ namespace conv_transpose {
 /// How many products an element has, on average.
 double products_of_element(const KernelTraits &kernel, const Problem &problem);
 
+/// How long the longest blocks are, in averages of all: phases that have blocks of their own may differ in taps.
+double longest_block(const KernelTraits &kernel, const Problem &problem);
+
 /// The kernel's own step, in seconds.
 double product_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 

@@ -24,8 +24,7 @@ std::optional<Computation> with_one_row(const Computation &given) {
     const bool joins_images = channels_innermost(given.read_format);
     const bool lies_so = given.written_format == given.read_format && (!joins_images || bytes_of(given.read_format.type) == 2);
     const int64_t images = joins_images ? p.batch : 1, positions = input_positions(p);
-    if ((given.operation != Operation::forward && !joins_images) || given.by_phases || !lies_so || given.has_wide_pixels() ||
-        images == 0 || images * positions == p.width().input ||
+    if (given.by_phases || !lies_so || given.has_wide_pixels() || images == 0 || images * positions == p.width().input ||
         double(images) * double(positions) * double(std::max(p.in_channels, p.out_channels)) > max_elements_32bit() ||
         !std::all_of(p.axes.begin(), p.axes.end(), is_plain))
         return {};

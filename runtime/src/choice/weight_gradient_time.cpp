@@ -70,17 +70,15 @@ double copies_of_pairs(const KernelTraits &k, const Problem &p) {
                         double(k.tile_out_channels) * unaligned_row_factor(2 * row, in_sector)) / double(k.box_positions);
 }
 
-// What the boxes take of a kernel that reads tensor maps, however much of a row lies outside. It was fitted with rates and stores
-// to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes 1.016 of the fastest on average, 1.18
-// at worst; fitted to half of them, 1.024 of the others (H200, 2026-11-23).
+// What the boxes take of a kernel that reads tensor maps; those beyond the last channel are the last once more. It was fitted with
+// rates and stores to 1,138 times of 132 weight gradients in float16 by up to 18 kernels: the choice takes 1.016 of the fastest on
+// average, 1.18 at worst; fitted to half of them, 1.024 of the others (H200, 2026-11-23, when rows of zeros took 4.3 ns).
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
         constexpr int64_t row = 64;
-        constexpr double outside = 4.3e-9, in_sector = 3.7;
-        const double boxes = double(ceil_divide(tile, row)),
-                     inside = double(ceil_divide(channels, row)) / double(ceil_divide(channels, tile));
-        return whole_row * unaligned_row_factor(int64_t{2} * p.groups * channels, in_sector) * inside + outside * (boxes - inside);
+        constexpr double in_sector = 2.5;
+        return whole_row * unaligned_row_factor(int64_t{2} * p.groups * channels, in_sector) * double(ceil_divide(tile, row));
     };
     const double rows = k.reads_pairs ? copies_of_pairs(k, p)
                                       : copies(cut.input_channels, k.tile_in_channels) +
