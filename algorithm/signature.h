@@ -32,6 +32,7 @@ enum class Family {
     picture_packing,
     sum_of_parts,
     sum_of_output_parts,
+    sum_of_taps,  ///< of products that lie at the positions of the input
     weight_gradient_sum,
     winograd_tiles,    ///< tiles of pictures or of weights to points (winograd.h)
     winograd_product,  ///< of the same point of all tiles
@@ -255,6 +256,13 @@ inline constexpr Argument sum_of_output_parts[] = {
     written(dense(3, "output", TensorRole::picture)),
 };
 
+inline constexpr Argument sum_of_taps_operands[] = {
+    axes_and(3, "partial", TensorRole::partial),  // position of the input, tap, channel, image
+    dense(1, "bias", TensorRole::bias)};
+inline constexpr Argument sum_of_taps_result[] = {
+    written(axes_and(2, "output", TensorRole::output))};  // position, channel, image
+inline constexpr auto sum_of_taps = joined(sum_of_taps_operands, epilogue, gather_axes, sum_of_taps_result);
+
 inline constexpr Argument weight_gradient_sum[] = {
     // Input channel, output channel, tap, group, band; output channel and tap change places where channels are innermost.
     dense(5, "partial", TensorRole::partial),
@@ -303,6 +311,7 @@ inline constexpr std::array<Signature, family_count> all{{
     {"picture_packing", picture_packing},
     {"sum_of_parts", sum_of_parts},
     {"sum_of_output_parts", sum_of_output_parts},
+    {"sum_of_taps", sum_of_taps},
     {"weight_gradient_sum", weight_gradient_sum},
     {"winograd_tiles", winograd_tiles},
     {"winograd_product", winograd_product},

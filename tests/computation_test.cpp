@@ -24,8 +24,8 @@ std::vector<Computation> computations(const char *problem, Operation operation, 
 TEST(Computation, OfOneAxisIsOfTwo) {
     for (Operation operation : {Operation::forward, Operation::weight_gradient, Operation::bias_gradient}) {
         const auto all = computations("n2ic3oc4iw20kw4sw2pw1", operation);
-        const bool has_taps_as_rows = operation == Operation::weight_gradient;
-        ASSERT_EQ(all.size(), operation == Operation::bias_gradient ? 1u : has_taps_as_rows ? 3u : 2u);
+        const bool has_taps_as_rows = operation == Operation::weight_gradient;  // a forward operation has products of taps
+        ASSERT_EQ(all.size(), operation == Operation::bias_gradient ? 1u : has_taps_as_rows ? 3u : 4u);
         EXPECT_EQ(all[0].operation, operation);
         EXPECT_EQ(std::any_of(all.begin(), all.end(), [](const Computation &c) { return c.packed_rows; }),
                   operation != Operation::bias_gradient);
@@ -254,6 +254,29 @@ TEST(Computation, OfPositionsThatSeeOneEachIsOfOneRowAnImage) {
             return c.operation == operation && c.packed_rows && c.problem.rank == 2 && c.problem.width().input == 500;
         })) << static_cast<int>(operation);
     }
+}
+
+// An output channel for each tap of few; the products lie in channels_first, whatever the result does.
+TEST(Computation, OfFewOutputChannelsMayBeOfTaps) {
+    const auto of_taps = [](const char *problem, TensorFormat format) {
+        PlanOptions options;
+        options.input = options.weight = options.output = format;
+        const auto all = alternatives(Problem::parse(problem), options);
+        const auto found = std::find_if(all.begin(), all.end(), [](const Computation &c) { return c.of_taps.has_value(); });
+        return found == all.end() ? std::nullopt : std::optional(*found);
+    };
+    for (const Layout layout : {Layout::channels_first, Layout::channels_last}) {
+        const auto c = of_taps("n2ic24oc3id2ih5iw6kd2kh3kw4sw2", {ElementType::float32, layout});
+        ASSERT_TRUE(c);
+        EXPECT_EQ(c->problem.str(), Problem::parse("n2ic24oc72ih1iw60kh1kw1").str());
+        EXPECT_EQ(c->of_taps->written, layout);
+        EXPECT_EQ(c->written_format.layout, Layout::channels_first);
+    }
+    const TensorFormat floats{};
+    EXPECT_FALSE(of_taps("n2ic24oc3ih5iw6kh3kw4", {ElementType::float16, Layout::channels_first}));
+    for (const char *other :
+         {"n2ic24oc17ih5iw6kh3kw4", "n2ic24oc3ih5iw6kh1kw1sh2", "n2g3ic24oc3ih5iw6kh3kw4", "n0ic24oc3ih5iw6kh3kw4"})
+        EXPECT_FALSE(of_taps(other, floats)) << other;
 }
 
 // Kernels of channels_first serve pictures in channels_last that are turned: the written one, or both;

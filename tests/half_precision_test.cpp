@@ -132,9 +132,15 @@ TEST_P(HalfPrecision, InputGradientsSumTapsLikeChannels) {
               "n2ic72oc8id3ih4iw5kd3kh2kw3sd2sh2sw1pd1pw1", "n2ic64oc8ih3iw6kh2kw2sh2sw2", "n2ic16oc72ih9iw8kh1kw1",
               "n2ic64oc2ih5iw6kh7kw7sh2sw2ph3pw3", "n2ic24oc4ih5iw7kh5kw5sh2sw2ph2pw2oph1opw1",
               "n3g4ic64oc16ih5iw6kh4kw4sh2sw2ph1pw1", "n2ic40oc6ih4iw5kh3kw3ph1pw1", "n2ic72oc14ih4iw5kh2kw5sh2sw3dw2",
-              "n2ic16oc12id2ih3iw4kd2kh2kw3sd2sh1sw2pw1"}) {
+              "n2ic16oc12id2ih3iw4kd2kh2kw3sd2sh1sw2pw1", "n2ic9oc24ih5iw6kh2kw2sh2sw2",
+              "n2g2ic6oc10ih5iw9kh3kw2sw3ph1dh2"}) {
             PlanOptions options;
             options.input = options.weight = options.output = {type, Layout::channels_last};
+            expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "_taps");
+            // What lies otherwise is packed.
+            options.weight.layout = Layout::channels_first;
+            expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "_taps");
+            options.input.layout = options.output.layout = Layout::channels_first;
             expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "_taps");
             if (HasFailure()) return;
         }

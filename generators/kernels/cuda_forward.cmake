@@ -136,6 +136,8 @@ foreach(format ${formats_of_16_bits})
 endforeach()
 conv_transpose_helper(sum_of_output_parts f32 cuda)
 conv_transpose_helper(sum_of_output_parts f32 cuda AS turned turned=true)
+# Few output channels, whose taps are channels of a product: col2im.
+conv_transpose_helper(sum_of_taps f32 cuda)
 
 # ---- Winograd's algorithm, where it saves more products than transforms cost
 conv_transpose_kernel(forward f32 cuda winograd GENERATOR winograd_product min_channels=8 stages=3 MAX_REGISTERS 128 H200_TFLOPS 48)
@@ -165,7 +167,7 @@ conv_transpose_gemm(forward f32 ncdhw sub_pixel_c32 ${sub_pixel} ${product_c32} 
 # Few output channels: a thread has all of a block's, and what a row of three taps sees is staged once.
 set(window ${sub_pixel} storing_channels=1 window=3 lanes_x=32 lanes_y=2 lanes_channel=1 chunk=8 blocks=4)
 conv_transpose_gemm(forward f32 ncdhw sub_pixel_w3_c8 ${window} channel_vectors=2 splits=2 unroll_summed=12 MAX_REGISTERS 128
-    H200_TFLOPS 19)
+    H200_TFLOPS 29)
 conv_transpose_gemm(forward f32 ncdhw sub_pixel_w3_c4 ${window} channel_vectors=1 splits=4 unroll_summed=6 MAX_REGISTERS 64 FULL
     H200_TFLOPS 18)
 # Small problems, as in input_gradient.cmake: phases with blocks of their own, or as channels.

@@ -165,6 +165,10 @@ std::vector<Computation> computed_as(const Computation &given, const PlanOptions
         if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
     }
     if (given.operation == Operation::forward) add_turned(all);
+    if (const std::optional<Computation> products = with_products_of_taps(given)) {
+        all.push_back(*products);
+        add_views_of_rows(all, all.size() - 1, options);
+    }
     if (given.operation == Operation::input_gradient) {
         const int last = max_rank - 1;
         for (const int first : {0, last})

@@ -38,6 +38,13 @@ struct TurnedPicture {
     bool lies_otherwise() const { return images > 0 && channels > 1 && positions > 1; }
 };
 
+/// What each tap of this problem's weight makes of each input, in the order of the weight. A second pass adds what outputs, in that
+/// layout, see of it (generators/sum_of_taps.cpp).
+struct ProductsOfTaps {
+    Problem given;
+    Layout written;
+};
+
 /// What a kernel is to compute, and which tensors play its roles.
 struct Computation {
     Operation operation;
@@ -69,6 +76,9 @@ struct Computation {
     /// and a pass before, or after, turns it. A weight gradient reads the second as well. Only for kernels with an estimate, which
     /// tells whether that pays.
     std::optional<TurnedPicture> read_turned{}, written_turned{};
+
+    /// `problem` has an output channel for each tap. Only for kernels with an estimate, of the forward operation.
+    std::optional<ProductsOfTaps> of_taps{};
 
     /// In a weight gradient, of this problem, whose kernels are as large as their strides: what outer axes see are channels of
     /// `problem`, in the order of a weight in channels_first. Only for kernels that read pairs.

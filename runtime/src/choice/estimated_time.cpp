@@ -32,7 +32,7 @@ double time_of_steps(const Candidate &candidate, const Machine &machine) {
 }  // namespace
 
 double estimated_time(const Candidate &candidate, const Machine &machine) {
-    return time_of_steps(candidate, machine) + turning_time(candidate.computation);
+    return time_of_steps(candidate, machine) + turning_time(candidate.computation) + time_of_tap_products(candidate.computation);
 }
 
 }  // namespace conv_transpose

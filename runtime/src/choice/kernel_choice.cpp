@@ -12,6 +12,7 @@
 #include "choice/flat_tiles.h"
 #include "choice/gather_time.h"
 #include "choice/input_cells.h"
+#include "choice/kernel_properties.h"
 #include "choice/partial_sums.h"
 #include "choice/registry.h"
 #include "choice/rejection.h"
@@ -63,8 +64,8 @@ struct Request {
                 rejected = "its sum is not split";
             }
             // Pictures that are packed as rows tell nothing of a kernel that does not read them, nor do groups that are joined.
-            const bool could_be_taken =
-                k.operation == c.operation && (!c.packed_rows || k.box_positions > 0) && c.joined_groups == 1;
+            const bool reads_rows = k.box_positions > 0 || copies_packed_taps(k);
+            const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || reads_rows) && c.joined_groups == 1;
             if (reason.empty() || could_be_taken) reason = rejected;
         }
         if (!best) return reason;

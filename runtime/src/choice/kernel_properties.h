@@ -65,6 +65,16 @@ inline bool loads_weights_as_given(const KernelTraits &kernel) {
     return reads_weights_as_given(kernel) && kernel.operation == Operation::forward && kernel.box_positions == 0 && on_tensor_cores;
 }
 
+/// Whether it sums over kernel positions like channels, of pixels and weights that threads copy 16 bytes, or less, at a time.
+inline bool copies_taps(const KernelTraits &kernel) {
+    return kernel.taps_as_channels && reads_weights_as_given(kernel) && channels_innermost(kernel.output);
+}
+
+/// Whether what it copies may be packed before, pixels and weights: both as rows of 16 bytes of output channels.
+inline bool copies_packed_taps(const KernelTraits &kernel) {
+    return copies_taps(kernel) && kernel.out_channel_multiple == 8;
+}
+
 /// Whether it stores 16 bytes of neighbouring positions at once, where it does: rows of the output are multiples of that, and
 /// phases that are channels those of one stride along the width.
 inline bool stores_runs_of_positions(const KernelTraits &kernel) {

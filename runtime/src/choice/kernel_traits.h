@@ -26,6 +26,7 @@ enum class KernelRole {
     picture_turning,
     sum_of_parts,
     sum_of_output_parts,
+    sum_of_taps,
     weight_gradient_sum,
     winograd_tiles,
     winograd_taps,

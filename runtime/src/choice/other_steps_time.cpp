@@ -2,6 +2,7 @@
 #include "choice/other_steps_time.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "algorithm/machine_facts.h"
@@ -43,6 +44,16 @@ double time_of_turning(const std::optional<TurnedPicture> &picture, TensorFormat
     return launch + std::max(written_and_read_time(bytes, bytes_per_second), places / places_per_second);
 }
 
+// Channels of a group in channels_last, which fill little of the 64 that a block packs (8 groups of 7, 2 x 80005: 57 us more than
+// products took; H200, 2026-11-28).
+double time_of_narrow_groups(const KernelTraits &k, const Computation &c) {
+    constexpr double places_per_second = 1.4e12;
+    constexpr int64_t tile_channels = 64;
+    if (c.by_taps || c.problem.groups == 1 || !channels_innermost(c.read_format)) return 0;
+    return double(c.problem.batch) * double(c.problem.groups) * double(read_positions(c)) *
+           double(round_up(packed_row_channels(k, c), tile_channels)) / places_per_second;
+}
+
 }  // namespace
 
 // A picture that is packed before is read and written once. Lanes pack neighbours in a row of phases: in channels_last
@@ -57,7 +68,8 @@ double picture_packing_time(const KernelTraits &k, const Computation &c) {
         const double written = double(p.batch) * double(p.groups) * double(packed_row_channels(k, c)) *
                                double(read_positions(c));
         const double bytes = double(bytes_of(c.read_format.type)) * (read + written);
-        return launch + gathering_time(c, written) + bytes / H200::memory_bytes_per_second;
+        return launch + gathering_time(c, written) +
+               std::max(bytes / H200::memory_bytes_per_second, time_of_narrow_groups(k, c));
     }
     if (!k.packed_channels) return 0;
     // Weights are packed by phases more slowly than others, by about as much as they take to read and write.
@@ -100,6 +112,8 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const double elements = double(c.problem_without_cells().weight_elements()),
                  passes = of_weight && channels_innermost(c.weight_format) ? 8 : 2,
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
+    // Hidden by the packing of the picture, where taps of both are copied (five layers of 8 to 13 us, H200, 2026-11-28).
+    if (c.packed_rows && copies_packed_taps(k)) return time - launch / 2;
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
@@ -117,6 +131,19 @@ double turning_time(const Computation &c) {
     const bool reads_both = c.operation == Operation::weight_gradient;
     return time_of_turning(c.read_turned, c.read_format) +
            time_of_turning(c.written_turned, reads_both ? c.written_format : in_other_layout(c.written_format));
+}
+
+// A thread adds what an output sees, six taps at a time: one after the other, and by instructions that outputs share out (48 layers
+// in float32 and TF32, a tenth off; H200, 2026-11-28).
+double time_of_tap_products(const Computation &c) {
+    constexpr double seconds_of_round = 0.3e-6, seconds_of_output = 6e-12, seconds_of_taps = 2e-12;
+    if (!c.of_taps) return 0;
+    const Problem &p = c.of_taps->given;
+    const auto seen = [](const Axis &a) { return ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); };
+    const int64_t rounds = ceil_divide(seen(p.width()), 3) * ceil_divide(seen(p.height()), 2) * seen(p.depth());
+    const double bytes = sizeof(float) * double(c.problem.output_elements()), outputs = double(p.output_elements());
+    return launch + seconds_of_round * double(rounds) + written_and_read_time(bytes, H200::memory_bytes_per_second) +
+           outputs * (seconds_of_output + seconds_of_taps * double(rounds) + sizeof(float) / H200::memory_bytes_per_second);
 }
 
 // The parts of a split sum are written and read once, if no cluster adds them.

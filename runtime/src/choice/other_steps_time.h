@@ -21,6 +21,9 @@ double cluster_time(double tile_elements);
 /// What it takes to turn pictures before and after a kernel.
 double turning_time(const Computation &computation);
 
+/// What it takes to write the products of taps, and to add them.
+double time_of_tap_products(const Computation &computation);
+
 /// What adding the parts of a sum takes.
 double adding_time(const KernelTraits &kernel, const Computation &computation);
 

@@ -188,11 +188,14 @@ std::string row_rejection(const KernelTraits &k, const Computation &c) {
     if (k.operation == Operation::weight_gradient) return {};  // packs what it reads itself
     if (reads_as_it_lies(k))
         return c.packed_rows || channels_innermost(c.read_format) ? "it reads channels_first as it lies" : "";
-    if (!c.packed_rows)
-        return k.box_positions > 0 && !channels_innermost(c.read_format)
-                   ? "it reads rows of channels"
-                   : "";
-    if (k.box_positions == 0) return "it reads pictures as they are given";
+    const bool has_rows = channels_innermost(c.read_format) && (!copies_packed_taps(k) || channels_innermost(c.weight_format));
+    if (!c.packed_rows) return (k.box_positions > 0 || copies_packed_taps(k)) && !has_rows ? "it reads rows of channels" : "";
+    if (c.by_taps && copies_packed_taps(k)) return "it finds by itself what taps see";
+    if (k.box_positions == 0 && !copies_packed_taps(k)) return "it reads pictures as they are given";
+    // A launch packs the weights of all groups, too, an input channel as an image.
+    const double weights = double(c.problem.in_channels) * double(taps(c.problem)) * double(packed_row_channels(k, c));
+    if (copies_packed_taps(k) && (c.problem.in_channels > max_grid() || weights > max_elements_32bit()))
+        return "a launch does not pack all weights";
     const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
     return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";
 }

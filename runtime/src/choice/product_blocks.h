@@ -28,7 +28,7 @@ inline int64_t block_phases(const KernelTraits &k, const Problem &p) {
 /// Channels of a group that are summed over in chunks.
 inline int64_t summed_channels(const KernelTraits &k, const Problem &p) {
     const int64_t channels = (k.operation == Operation::forward ? p.in_channels : p.out_channels) / p.groups;
-    return channels * (k.taps_as_channels ? taps(p) : 1);
+    return k.taps_as_channels ? round_up(channels, k.out_channel_multiple) * taps(p) : channels;
 }
 
 /// Taps of a window, where the steps of a kernel for CUDA cores see neighbours that are staged once: those beyond the last have

@@ -54,6 +54,7 @@ const char *purpose(KernelRole role) {
         case KernelRole::picture_turning: return "puts positions of pictures innermost";
         case KernelRole::sum_of_parts: return "adds the parts of a gradient";
         case KernelRole::sum_of_output_parts: return "adds the parts of an output";
+        case KernelRole::sum_of_taps: return "adds the products of taps";
         case KernelRole::weight_gradient_sum: return "adds the parts of a weight gradient";
         case KernelRole::winograd_tiles: return "transforms tiles for Winograd's algorithm";
         case KernelRole::winograd_taps: return "transforms taps for Winograd's algorithm";

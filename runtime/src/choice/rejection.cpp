@@ -52,6 +52,8 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
         });
     }
     const auto read = operation == Operation::forward ? &PlanOptions::input : &PlanOptions::output;
+    if (copies_packed_taps(k) && (tensor.asked == read || tensor.asked == &PlanOptions::weight))
+        return tensor.format_of(k, operation).type == given.type;
     return (k.packed_channels || (k.box_positions > 0 && !reads_as_it_lies(k))) && tensor.asked == read &&
            tensor.format_of(k, operation).type == given.type;
 }
@@ -65,7 +67,7 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
         const bool read = tensor.asked == (reads_input ? &PlanOptions::input : &PlanOptions::output),
                    written = tensor.asked == (reads_input ? &PlanOptions::output : &PlanOptions::input);
         if (read && c.read_turned) wanted = c.read_format;
-        if (written && c.written_turned) wanted = c.written_format;
+        if (written && (c.written_turned || c.of_taps)) wanted = c.written_format;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
             if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
@@ -111,6 +113,10 @@ PlanOptions as_computed(const PlanOptions &options, const Computation &c) {
     return roles;
 }
 
+bool adds_taps() {
+    return registry().any_helper([](const KernelTraits &helper) { return helper.role == KernelRole::sum_of_taps; });
+}
+
 // Why a kernel does not take the tensors as a computation sees them: channels, positions or taps joined, weights mirrored.
 std::string view_rejection(const KernelTraits &kernel, const Computation &computation) {
     const bool multiplies_groups =
@@ -134,6 +140,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool turns_read = computation.read_turned.has_value(), turns_written = computation.written_turned.has_value();
     if ((turns_read || turns_written) && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.packed_pictures))
         return "no pictures are turned for it";
+    if (computation.of_taps && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.parts > 0 || !adds_taps()))
+        return "no products of taps are added for it";
     if (turns_written && channels_innermost(computation.written_format) && kernel.box_positions == 0)
         return "its result is not turned";
     const bool is_mirrored = computation.weight == WeightView::mirrored;

@@ -69,6 +69,25 @@ std::optional<Computation> with_taps_as_rows(const Computation &given) {
     return folded;
 }
 
+std::optional<Computation> with_products_of_taps(const Computation &given) {
+    constexpr int64_t most_channels = 16;  // of more, outputs in tiles of their own are read once
+    const Problem &p = given.problem;
+    const auto is_float = [](TensorFormat format) { return format.type == ElementType::float32; };
+    const bool of_floats = is_float(given.read_format) && is_float(given.written_format) && is_float(given.weight_format);
+    if (!of_floats || given.operation != Operation::forward || given.weight_operand != Operand::weight || p.groups != 1 ||
+        p.batch == 0 || p.batch > max_grid() || taps(p) == 1 || p.out_channels > most_channels || given.written_turned ||
+        given.has_wide_pixels())
+        return {};
+    const double products = double(p.batch) * double(input_positions(p)) * double(p.out_channels) * double(taps(p));
+    if (std::max(products, double(p.output_elements())) > max_elements_32bit()) return {};
+    Computation of_taps = given;
+    of_taps.of_taps = ProductsOfTaps{p, given.written_format.layout};
+    of_taps.problem = {.batch = p.batch, .in_channels = p.in_channels, .out_channels = p.out_channels * taps(p)};
+    of_taps.problem.width().input = input_positions(p);
+    of_taps.written_format.layout = Layout::channels_first;
+    return of_taps;
+}
+
 std::optional<Computation> with_taps_side_by_side(const Computation &given, const PlanOptions &options) {
     const bool channels_last = given.read_format == given.written_format && channels_innermost(given.read_format) &&
                                bytes_of(given.read_format.type) == 2;

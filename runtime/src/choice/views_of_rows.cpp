@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "choice/kernel_properties.h"
 #include "choice/launch_limits.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
@@ -77,6 +78,7 @@ int64_t packed_row_channels(const KernelTraits &k, const Computation &c) {
     const int64_t summed =
         (c.operation == Operation::forward ? c.problem.in_channels : c.problem.out_channels) /
         c.problem.groups;
+    if (copies_packed_taps(k)) return round_up(summed, k.out_channel_multiple);
     if (c.problem.groups > 1) return round_up(summed, k.weight_in_channel_multiple);
     const int64_t values = 16 / bytes_of(c.read_format.type);
     return c.operation == Operation::weight_gradient ? round_up(summed, values) : in_whole_sectors(summed, values);

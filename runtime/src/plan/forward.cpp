@@ -1,7 +1,5 @@
 // The forward operation as a recipe. The input gradient of a stride-1 problem is one as well (computation.h).
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 
 #include "choice/flat_tiles.h"
 #include "choice/kernel_properties.h"
@@ -9,30 +7,16 @@
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
+#include "plan/gather_axes.h"
 #include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
+#include "plan/sum_of_taps.h"
 #include "plan/turned_pictures.h"
 #include "plan/weight_packing.h"
 
 namespace conv_transpose {
 
 namespace {
-
-// The inverse of a modulo m, for coprime a and m; 0 for m = 1.
-int64_t modular_inverse(int64_t a, int64_t m) {
-    int64_t r0 = m, r1 = a % m, t0 = 0, t1 = 1;
-    while (r1 != 0) {
-        const int64_t q = r0 / r1;
-        std::tie(r0, r1) = std::pair{r1, r0 - q * r1};
-        std::tie(t0, t1) = std::pair{t1, t0 - q * t1};
-    }
-    return m == 1 ? 0 : (t0 % m + m) % m;
-}
-
-int64_t inverse(const Axis &a) {
-    const int64_t gcd = std::gcd(a.stride, a.dilation);
-    return modular_inverse(a.dilation / gcd, a.stride / gcd);
-}
 
 // The picture with channels side by side, 16 bytes of them, for kernels that read it so: packed at every launch.
 class PackedChannels {
@@ -145,19 +129,13 @@ View bias_view(const EpilogueArguments &epilogue, Operand given, const View &wei
 Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const View &weight, const View &bias, const View &out,
                   const EpilogueArguments &epilogue) {
     const auto set_all = [&]<Family family>(Launch<family> launch) {
-        return launch.set("input", in)
+        launch.set("input", in)
             .set("weight", weight)
             .set("bias", bias)
             .set("has_bias", epilogue.bias_kind())
             .set("activation", epilogue.activation)
-            .set("slope", epilogue.slope)
-            .set_axes("stride", p, [](const Axis &a) { return a.stride; })
-            .set_axes("dilation", p, [](const Axis &a) { return a.dilation; })
-            .set_axes("padding_phase", p, [](const Axis &a) { return a.padding % a.stride; })
-            .set_axes("gcd", p, [](const Axis &a) { return std::gcd(a.stride, a.dilation); })
-            .set_axes("inverse", p, inverse)
-            .set_axes("kernel", p, [](const Axis &a) { return a.kernel; })
-            .set("output", out);
+            .set("slope", epilogue.slope);
+        return set_gather_axes(launch, p).set("output", out);
     };
     if (k.family == Family::flat_forward) {
         const FlatTiles tiles = flat_tiles(k, p);
@@ -179,7 +157,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
     const KernelTraits &k = candidate.kernel;
     Recipe recipe(k.device);
     const TurnedPictures turned(recipe, k.device, candidate.computation);
-    const Computation &c = turned.seen();
+    const SumOfTaps sum_of_taps(recipe, k.device, turned.seen());
+    const Computation &c = sum_of_taps.seen();
     const Problem &p = c.problem;
     WeightPacking weights(k, c);
     weights.add_to(recipe);
@@ -193,7 +172,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
                                                       ranges.groups * packed_elements)
             : c.read;
     PartialOutputs parts(recipe, c, k);
-    const EpilogueArguments whole(epilogue), after_kernel = parts.needed() ? EpilogueArguments() : whole;
+    const EpilogueArguments whole(epilogue), of_products = c.of_taps ? EpilogueArguments() : whole,
+                            after_kernel = parts.needed() ? EpilogueArguments() : of_products;
 
     const Operand given_bias = float32_bias(recipe, k, c, whole);
     recipe.add_launches({p.batch, ranges.images}, {p.groups, ranges.groups}, [&](const LaunchRange &range) {
@@ -218,7 +198,8 @@ Recipe forward_recipe(const Candidate &candidate, const Epilogue &epilogue) {
         steps.push_back(forward_step(k, p, in, weight, bias, out, after_kernel));
         return steps;
     });
-    parts.add_sum(recipe, whole, given_bias);
+    parts.add_sum(recipe, of_products, given_bias);
+    sum_of_taps.add_sum(recipe, whole);
     turned.turn_result(recipe);
     return recipe;
 }

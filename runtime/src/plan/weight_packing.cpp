@@ -9,6 +9,7 @@
 #include "choice/registry.h"
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
+#include "choice/views_of_rows.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -82,6 +83,8 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
               (kernel.packs_groups ? c_.problem.groups : groups_ * c_.joined_groups) / summed_phases(c_)) {
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
+    if (c_.packed_rows && copies_packed_taps(kernel))
+        rows_.emplace(kernel.device, given_, packed_row_channels(kernel, c_), taps_);
     if (kernel.weight_layout == WeightLayout::as_given) return;
     packing_ = &packing_kernel();
     packed_channels_ = round_up(channels_ * c_.joined_groups * product(channel_phases_), kernel.weight_channel_multiple);
@@ -177,16 +180,45 @@ View WeightPacking::as_given(const LaunchRange &range) const {
         .set_stride(kernel_.rank + 2, group);
 }
 
-int64_t WeightPacking::packed_bytes() const { return bytes_of(packed_type()) * product(packed_extents(groups_)); }
+// Of every input channel, output channels at each kernel position, as PackedRows packs those of pictures.
+View WeightPacking::rows() const {
+    const int64_t row = packed_row_channels(kernel_, c_);
+    View rows(packed_, 0, {taps_, row, 1, channels_ * groups_}, packed_type());
+    return rows.set_stride(0, row).set_stride(1, 1).set_stride(3, taps_ * row);
+}
+
+Step WeightPacking::row_step() const {
+    const auto [tap, channel] = LayoutStrides(given_.layout, summed_, taps_);
+    View from(c_.weight_operand, 0, {taps_, summed_, 1, channels_ * groups_}, given_.type);
+    return rows_->step(from.set_stride(0, tap).set_stride(1, channel).set_stride(3, taps_ * summed_), rows());
+}
+
+// As as_given() has them.
+View WeightPacking::view_of_rows(const LaunchRange &range) const {
+    const int64_t row = packed_row_channels(kernel_, c_), of_channel = taps_ * row;
+    View view(packed_, range.first_group * channels_ * of_channel, joined(window_, {row, channels_, range.groups}), packed_type());
+    int64_t stride = row;
+    for (int i = 0; i < kernel_.rank; stride *= window_[i++]) view.set_stride(i, stride);
+    return view.set_stride(kernel_.rank, 1)
+        .set_stride(kernel_.rank + 1, of_channel)
+        .set_stride(kernel_.rank + 2, channels_ * of_channel);
+}
+
+int64_t WeightPacking::packed_bytes() const {
+    const int64_t elements = rows_ ? channels_ * groups_ * taps_ * packed_row_channels(kernel_, c_)
+                                   : product(packed_extents(groups_));
+    return bytes_of(packed_type()) * elements;
+}
 
 void WeightPacking::add_to(Recipe &recipe) {
-    if (!packing_) return;
+    if (!packing_ && !rows_) return;
     if (c_.weight_operand == Operand::weight) return recipe.add_weight_packing(step(), packed_bytes());
     packed_ = recipe.add_region("packed weight", packed_bytes());
     recipe.add(step());
 }
 
 Step WeightPacking::step() const {
+    if (rows_) return row_step();
     switch (packing_->family) {
         case Family::gemm_weight_packing: return gemm_step();
         case Family::tensor_core_weight_packing: return tensor_core_step();
@@ -251,6 +283,7 @@ View WeightPacking::packed_panels() const {
 }
 
 View WeightPacking::view(const LaunchRange &range) const {
+    if (rows_) return view_of_rows(range);
     if (!packing_) return as_given(range);
     Extents extents = packed_extents(kernel_.packs_groups ? 1 : range.groups);
     // One array has as many dimensions as any weight.

@@ -3,8 +3,11 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
+#include <optional>
+
 #include "choice/computation.h"
 #include "plan/recipe.h"
+#include "plan/row_packing.h"
 
 namespace conv_transpose {
 
@@ -24,6 +27,7 @@ class WeightPacking {
     const KernelTraits &kernel_;
     const Computation c_;  // as the kernel counts channels
     const KernelTraits *packing_ = nullptr;
+    std::optional<RowPacking> rows_;  // of a kernel that copies taps
     Operand packed_ = Operand::packed_weight;
     const TensorFormat given_;
     const Extents window_;  // innermost first
@@ -49,6 +53,9 @@ class WeightPacking {
     View packed_panels() const;
     View given() const;
     View as_given(const LaunchRange &range) const;
+    View rows() const;
+    View view_of_rows(const LaunchRange &range) const;
+    Step row_step() const;
     Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
     Extents tensor_core_tiles() const;
