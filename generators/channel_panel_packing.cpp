@@ -42,31 +42,40 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         const Expr outer = packed.dim(1).extent() * outer_pair, inner = packed.dim(2).extent() * inner_pair;
         const Expr panels = packed.dim(4).extent() / groups;
         const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
-        const auto channel = [&](const Expr &panel) -> Expr { return panel % panels * lanes + lane_; };
-        const auto given_at = [&](const Expr &element, const Expr &of_run, const Expr &panel) -> Expr {
-            const Expr value = weight(known(element, run), 0, known(min(channel(panel), channels - 1), channels),
-                                      known(of_run, runs), known(panel / panels, groups));
+        const auto channel = [&](const Expr &panel, const Expr &lane) -> Expr { return panel % panels * lanes + lane; };
+        const auto given_at = [&](const Expr &element, const Expr &of_channel, const Expr &of_run, const Expr &panel) -> Expr {
+            const Expr value = weight(known(element, run), 0, known(of_channel, channels), known(of_run, runs),
+                                      known(panel / panels, groups));
             return pairs ? reinterpret<uint16_t>(value) : loaded(value, get_target());
         };
+        const auto existing = [&](const Expr &panel) { return min(channel(panel, lane_), channels - 1); };
         place_(element_) = Tuple(element_ / inner, element_ % inner);
         packed(lane_, Var(), Var(), Var(), Var()) = undef(pairs ? halide_type(given) : Float(32));
-        const auto pack = [&](const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
+        const auto pack = [&](const Expr &lane, const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
             const Expr outside = known(of_run * (run / inner) + place_(element)[0], outer);
             const Expr inside = known(place_(element)[1], inner);
             const Expr of_pair = pairs ? select(pairs_inside, inside % 2, outside % 2) : Expr(0);
-            const Expr kept = select(channel(panel) < channels, value, cast(value.type(), 0));
-            packed(lane_, outside / outer_pair, inside / inner_pair, of_pair, panel) =
+            const Expr kept = select(channel(panel, lane) < channels, value, cast(value.type(), 0));
+            packed(lane, outside / outer_pair, inside / inner_pair, of_pair, panel) =
                 pairs ? reinterpret(halide_type(given), kept) : kept;
         };
         const Expr in_vectors = run >= width && weight.dim(0).stride() == 1;
-        turned_(element_, lane_, of_run_, panel_) = given_at(element_, of_run_, panel_);
+        turned_(element_, lane_, of_run_, panel_) = given_at(element_, existing(panel_), of_run_, panel_);
         vectors_ = RDom({{0, width}, {0, select(in_vectors, (run + width - 1) / width, 0)}, {0, runs}, {0, panels * groups}},
                         "vectors");
         // The last vector of a run begins early.
         const Expr at = known(min(vectors_[1] * width, run - width) + vectors_[0], run);
-        pack(at, vectors_[2], vectors_[3], turned_(at, lane_, vectors_[2], vectors_[3]));
-        rest_ = RDom({{0, select(in_vectors, 0, run)}, {0, runs}, {0, panels * groups}}, "rest");
-        pack(rest_[0], rest_[1], rest_[2], given_at(rest_[0], rest_[1], rest_[2]));
+        pack(lane_, at, vectors_[2], vectors_[3], turned_(at, lane_, vectors_[2], vectors_[3]));
+        // Channels may be neighbours: some rows of all panels, then the next ones.
+        const Expr in_lanes = !in_vectors && weight.dim(2).stride() == 1 && channels % width == 0 && lanes % width == 0;
+        const Expr rows = select(in_lanes, run * runs, 0);
+        rows_ = RDom({{0, width}, {0, lanes / width}, {0, some_rows}, {0, panels * groups},
+                      {0, (rows + some_rows - 1) / some_rows}}, "rows");
+        const Expr row = min(rows_[4] * some_rows + rows_[2], rows - 1), panel = rows_[3];
+        const Expr first = min(channel(panel, rows_[1] * width), channels - width);
+        pack(rows_[1] * width + rows_[0], row % run, row / run, panel, given_at(row % run, first + rows_[0], row / run, panel));
+        rest_ = RDom({{0, select(in_vectors || in_lanes, 0, run)}, {0, runs}, {0, panels * groups}}, "rest");
+        pack(lane_, rest_[0], rest_[1], rest_[2], given_at(rest_[0], existing(rest_[2]), rest_[1], rest_[2]));
     }
 
     void schedule() {
@@ -90,7 +99,10 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         turns.specialize(weight.dim(0).stride() == 1);
         turned_.compute_at(packed, vector).reorder_storage(lane_, element_).bound_extent(element_, width)
             .bound_extent(lane_, width).vectorize(element_).unroll(lane_);
-        share_out(Func(packed).update(1), rest_[1], rest_[2], {lane_, rest_[0]});
+        Stage copies = Func(packed).update(1);
+        copies.allow_race_conditions().fuse(rows_[3], rows_[4], work).parallel(work, 16, TailStrategy::GuardWithIf);
+        copies.specialize(weight.dim(2).stride() == 1).vectorize(rows_[0]);
+        share_out(Func(packed).update(2), rest_[1], rest_[2], {lane_, rest_[0]});
         get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
@@ -102,10 +114,10 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     }
 
   private:
-    static constexpr int width = 4;
+    static constexpr int width = 4, some_rows = 16;
     Halide::Var element_{"element"}, lane_{"lane"}, of_run_{"of_run"}, panel_{"panel"};
     Halide::Func place_{"place"}, turned_{"turned"};
-    Halide::RDom vectors_, rest_;
+    Halide::RDom vectors_, rows_, rest_;
 };
 
 }  // namespace conv_transpose

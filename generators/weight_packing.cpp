@@ -124,9 +124,18 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking
 
     void generate() {
         using Halide::Expr;
-        packed(lane, summed, point_x, point_y, tile) = of_tiled_channel([&](const Expr &channel, const Expr &group) {
-            return transformed(1, points_h, point_y, [&](const Expr &ky) {
-                return transformed(0, points_w, point_x, [&](const Expr &kx) { return weight(kx, ky, channel, summed, group); });
+        term(term_x, term_y, lane, summed, point_x, point_y, tile) =
+            of_tiled_channel([&](const Expr &channel, const Expr &group) {
+                return tap_of(1, points_h, term_y, point_y, [&](const Expr &ky) {
+                    return tap_of(0, points_w, term_x, point_x, [&](const Expr &kx) {
+                        return weight(kx, ky, channel, summed, group);
+                    });
+                });
+            });
+        const auto first_of_phase = [](const Expr &point, int points) { return point / points * points; };
+        packed(lane, summed, point_x, point_y, tile) = transformed(points_h, point_y, [&](int y) {
+            return transformed(points_w, point_x, [&](int x) {
+                return term(x, y, lane, summed, first_of_phase(point_x, points_w), first_of_phase(point_y, points_h), tile);
             });
         });
     }
@@ -134,12 +143,19 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking
     void schedule() {
         declare_packing();
         // One read of a kernel serves all of its points.
-        Halide::Var phase_x{"phase_x"}, phase_y{"phase_y"}, work{"work"};
-        Halide::Func(packed).align_bounds(point_x, points_w).align_bounds(point_y, points_h)
+        Halide::Var phase_x{"phase_x"}, phase_y{"phase_y"}, work{"work"}, lanes{"lanes"};
+        const int width = natural_vector_size<float>();
+        Halide::Func all(packed);
+        all.align_bounds(point_x, points_w).align_bounds(point_y, points_h)
             .split(point_x, phase_x, point_x, points_w, Halide::TailStrategy::RoundUp)
             .split(point_y, phase_y, point_y, points_h, Halide::TailStrategy::RoundUp)
-            .reorder(point_x, point_y, lane, summed, phase_x, phase_y, tile).unroll(point_x).unroll(point_y)
+            .split(lane, lanes, lane, width, Halide::TailStrategy::GuardWithIf)
+            .reorder(lane, point_x, point_y, lanes, summed, phase_x, phase_y, tile).unroll(point_x).unroll(point_y)
             .fuse(phase_y, tile, work).parallel(work);
+        all.specialize(packed.dim(0).extent() % width == 0).vectorize(lane);
+        term.compute_at(packed, lanes).reorder_storage(lane, term_x, term_y).reorder(lane, term_x, term_y)
+            .bound_extent(term_x, points_w).bound_extent(term_y, points_h).bound_extent(lane, width)
+            .vectorize(lane).unroll(term_x).unroll(term_y);
     }
 
     void describe(KernelDescription &description) override {
@@ -148,26 +164,26 @@ class PackWinograd : public Halide::Generator<PackWinograd>, public TiledPacking
     }
 
   private:
-    Halide::Var summed{"summed"}, point_x{"point_x"}, point_y{"point_y"};
+    Halide::Var summed{"summed"}, point_x{"point_x"}, point_y{"point_y"}, term_x{"term_x"}, term_y{"term_y"};
+    Halide::Func term{"term"};
 
-    // The point at infinity has the first tap, the others the last one's power 0.
+    // The point at infinity has the first tap, the others the last one's power 0: terms are powers, and that.
     template <class Element>
-    Halide::Expr transformed(int axis, int points, const Halide::Expr &number, Element element) {
+    Halide::Expr tap_of(int axis, int points, const Halide::Expr &number, const Halide::Expr &point, Element element) {
         using namespace Halide;
-        const Expr kernel = weight.dim(axis).extent(), phase = number / points, point = number % points;
+        const Expr kernel = weight.dim(axis).extent(), phase = point / points;
         const Expr stride = packed.dim(2 + axis).extent() / points, taps = (kernel + stride - 1) / stride;
-        const auto of_tap = [&](const Expr &tap) -> Expr {
-            const Expr k = tap * stride + phase;
-            return select(tap >= 0 && k < kernel, element(clamp(k, 0, kernel - 1)), 0.f);
-        };
-        if (points == 1) return of_tap(0);
-        const int most_taps = points - 1;
-        std::vector<Expr> of_points;
+        const Expr tap = select(number == points - 1, 0, taps - 1 - number), k = tap * stride + phase;
+        return select(tap >= 0 && k < kernel, element(clamp(k, 0, kernel - 1)), 0.f);
+    }
+
+    template <class Term>
+    static Halide::Expr transformed(int points, const Halide::Expr &point, Term term) {
+        if (points == 1) return term(0);
+        std::vector<Halide::Expr> of_points;
         for (int p = 0; p < points; p++)
-            of_points.push_back(p == points - 1 ? of_tap(0)
-                                                : winograd::transformed(winograd::of_taps(most_taps).weight, p,
-                                                                        [&](int power) { return of_tap(taps - 1 - power); }));
-        return mux(point, of_points);
+            of_points.push_back(p == points - 1 ? term(p) : winograd::transformed(winograd::of_taps(points - 1).weight, p, term));
+        return mux(point % points, of_points);
     }
 };
 

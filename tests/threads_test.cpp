@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -112,6 +113,28 @@ TEST(CpuThreads, MayChangeBetweenRuns) {
         set_cpu_threads(threads);
         expect_equal(run_forward(Plan(problem, on_cpu()), input, weight, {}), expected);
     }
+}
+
+double seconds_of(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+// Halide's pool keeps the threads that it once had.
+TEST(CpuThreads, OneIsTheCallersOwn) {
+    const Problem problem = Problem::parse("n4ic16oc16ih24iw24kh3kw3");
+    const Plan plan(problem, on_cpu());
+    RandomProblems random(1);
+    const ForwardCall call(plan, random.integers(problem.input_elements()), random.integers(problem.weight_elements()));
+    set_cpu_threads(4);
+    EXPECT_TRUE(call.run().ok());
+    set_cpu_threads(1);
+    const double all_before = seconds_of(CLOCK_PROCESS_CPUTIME_ID), own_before = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    double own = 0;
+    for (; own < 0.2; own = seconds_of(CLOCK_THREAD_CPUTIME_ID) - own_before) EXPECT_TRUE(call.run().ok());
+    EXPECT_LT(seconds_of(CLOCK_PROCESS_CPUTIME_ID) - all_before, 1.2 * own);
+    set_cpu_threads(0);
 }
 
 /// Calls of a process and of a child that it forks meanwhile.

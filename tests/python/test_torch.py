@@ -2,6 +2,8 @@
 
 import copy
 import itertools
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -201,6 +203,25 @@ def test_cpu_threads_follow_pytorchs(monkeypatch):
     finally:
         conv_transpose.set_cpu_threads(0)
         torch.set_num_threads(before)
+
+
+def test_cpu_loops_run_on_pytorchs_threads_but_in_forked_children():
+    program = """
+import os, signal, torch
+import conv_transpose.torch as ct
+torch.set_num_threads(3)
+x, w = torch.randn(1, 8, 64, 64), torch.randn(8, 8, 3, 3)
+torch.nn.functional.conv_transpose2d(x, w)
+threads = len(os.listdir("/proc/self/task"))
+there = ct.conv_transpose2d(x, w).numpy()
+assert len(os.listdir("/proc/self/task")) == threads >= 3
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    os._exit(0 if (ct.conv_transpose2d(x, w).numpy() == there).all() else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -276,7 +276,8 @@ bool cuda_available() noexcept;
 /// "major.minor.patch"
 std::string_view version() noexcept;
 
-/// Threads that CPU kernels use together; 0 restores the default, one a core.
+/// Threads that CPU kernels use together, at most 256; 0 restores the default, one a core. In a program that has loaded OpenMP they
+/// are OpenMP's, which it starts for each thread that calls run(), and as many as it says by default.
 void set_cpu_threads(int threads) noexcept;
 
 /// Each of them, and each that calls run(), keeps at most so much of its kernels' scratch memory for its next ones.

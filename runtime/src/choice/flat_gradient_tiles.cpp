@@ -22,6 +22,9 @@ double row_pitch(const Problem &p) {
     return double(FlatExtent(p.height(), false).pitch) * double(FlatExtent(p.depth(), false).pitch);
 }
 
+// So many tasks are made, if there is enough to compute.
+constexpr int64_t wanted_tasks = 4;
+
 // How many of `all` a block has, at most so many; blocks have about as many each.
 int64_t share_of_block(int64_t all, int64_t most) { return ceil_divide(all, ceil_divide(all, most)); }
 
@@ -52,14 +55,22 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
     // Where groups are the channels, a task has one panel, and all taps are what a panel computes.
     const int64_t groups = k.packs_groups ? 1 : p.groups;
     const int64_t out_channels = p.out_channels / p.groups;
-    const int64_t outputs = share_of_block(out_channels, channels_inside ? out_channels : 108);
+    int64_t outputs = share_of_block(out_channels, channels_inside ? out_channels : 108);
     // The output gradient is copied for each block of input channels: where few taps see an element of it, those are large, but
     // so that their sums stay in the second cache.
     constexpr int64_t sums = 192 << 10, least_inputs = 160;
     const int64_t worth_a_copy = least_inputs * std::max<int64_t>(4 * planes / taps(p), 1);
     const int64_t most_inputs = std::max(std::min(worth_a_copy, sums / (outputs * taps(p))), least_inputs);
     const int64_t panels = ceil_divide(p.in_channels / groups, k.tile_in_channels);
-    const int64_t inputs = share_of_block(panels, k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
+    int64_t inputs = share_of_block(panels, k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
+    // Few places have no parts: smaller blocks make tasks, each of which copies the input, or the output gradient, for itself.
+    const auto tasks_of = [&](int64_t block_inputs, int64_t block_outputs) {
+        return ceil_divide(panels, block_inputs) * ceil_divide(out_channels, block_outputs) * groups;
+    };
+    constexpr int64_t least_entries = 192;
+    const int64_t more = ceil_divide(wanted_tasks, tasks_of(inputs, outputs) * std::max<int64_t>(most_parts, 1));
+    if (more > 1 && channels_inside) inputs = ceil_divide(inputs, more);
+    else if (more > 1) outputs = share_of_block(outputs, std::max(ceil_divide(outputs, more), ceil_divide(least_entries, taps(p))));
     block_inputs = inputs, block_outputs = outputs;
 
     // What is copied stays in the second cache.
@@ -84,13 +95,11 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
         if (n == 1 || time < least_time) tile_rows = n, least_time = time;
     }
     if (all_rows > 0) tile_rows = share_of_block(all_rows, tile_rows);
-    const int64_t tasks = ceil_divide(panels, inputs) * ceil_divide(out_channels, outputs) * groups;
-    cut_into_parts(ceil_divide(all_rows, tile_rows), ceil_divide(x.cells, segment_cells), tasks, most_parts);
+    cut_into_parts(ceil_divide(all_rows, tile_rows), ceil_divide(x.cells, segment_cells), tasks_of(inputs, outputs), most_parts);
 }
 
 // Parts make tasks, and each of them writes all weights.
 void FlatGradientTiles::cut_into_parts(int64_t tiles, int64_t segments, int64_t tasks, int64_t most_parts) {
-    constexpr int64_t wanted_tasks = 4;
     const int64_t wanted_parts = std::min(ceil_divide(wanted_tasks, tasks), most_parts);
     part_tiles = ceil_divide(tiles, std::clamp<int64_t>(wanted_parts, 1, tiles));
     const int64_t of_tiles = ceil_divide(tiles, part_tiles);
@@ -101,7 +110,6 @@ void FlatGradientTiles::cut_into_parts(int64_t tiles, int64_t segments, int64_t 
 // What taps see stays in the second cache, for all input channels.
 void FlatGradientTiles::take_one_tile(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside) {
     constexpr double seen_floats = 32 << 10;
-    constexpr int64_t wanted_tasks = 4;
     const int64_t out_channels = p.out_channels / p.groups;
     rows = double(images) * row_pitch(p);
     segment_cells = p.width().input, tile_rows = std::max<int64_t>(static_cast<int64_t>(rows), 1);

@@ -1,7 +1,12 @@
-// Threads of CPU kernels: Halide's pool; in a forked child, which has inherited the pool's data without its
-// threads, and maybe with a lock that one of them held, threads of the call's own.
+// Threads of CPU kernels: those of the program's OpenMP, or Halide's pool; in a forked child, which has inherited their data
+// without the threads, and maybe with a lock that one of them held, threads of the call's own.
+//
+// OpenMP's threads, which PyTorch computes with, wait awake for some milliseconds after each of its operations (libgomp: 8 to 10),
+// on the cores that other threads would need. Two threads on two cores, right after a convolution by PyTorch: k4 s2, 128 to 3
+// channels of 128x128, 1.3 ms in place of 2.6 by Halide's pool; k2 s2, 64 to 32, 1.5 in place of 2.6 (medians; EPYC, 2026-11-28).
 #include "device/cpu_threads.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -17,21 +22,62 @@ namespace conv_transpose {
 
 namespace {
 
-std::atomic<bool> pool_is_lost{false};
+constexpr int most_wanted = 256;  // Halide's pool has no more; OpenMP ends the program where it gets none
 std::atomic<int> wanted_threads{0};  // 0: one a core
+std::atomic<int> most_threads{0};    // that the pool was ever asked for
+
+// A child that was forked before there was a pool makes one of its own. Whether OpenMP had threads before is not known.
+std::atomic<bool> is_child{false}, pool_is_lost{false};
+[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
+    is_child = true;
+    if (most_threads > 0) pool_is_lost = true;
+});
+
+int thread_count() {
+    const int wanted = wanted_threads;
+    return wanted > 0 ? wanted : std::max<int>(1, std::thread::hardware_concurrency());
+}
+
+/// What compilers call for a parallel region, of GNU's, LLVM's and Intel's OpenMP: the function is called by each of its threads.
+using OpenMpRegion = void (*)(void (*function)(void *), void *data, unsigned threads, unsigned flags);
+
+OpenMpRegion loaded_openmp() { return reinterpret_cast<OpenMpRegion>(dlsym(RTLD_DEFAULT, "GOMP_parallel")); }
+
+/// The program may load it after this library.
+std::atomic<OpenMpRegion> &openmp() {
+    static std::atomic<OpenMpRegion> region{loaded_openmp()};
+    return region;
+}
 
 /// Whoever finishes an iteration takes the next one.
-class NewThreads {
+class SharedLoop {
   public:
-    NewThreads(void *user_context, halide_task_t task, int min, int size, uint8_t *closure)
-        : user_context_(user_context), task_(task), closure_(closure), next_(min), end_(int64_t{min} + size) {}
+    SharedLoop(void *user_context, halide_task_t task, int min, int size, uint8_t *closure)
+        : user_context_(user_context), task_(task), closure_(closure), next_(min), end_(int64_t{min} + size), size_(size) {}
 
-    int run() {
+    int run_serially() {
+        work();
+        return error_;
+    }
+
+    /// Teams of another size would cost OpenMP new threads.
+    int run_by(OpenMpRegion region) {
+        region([](void *loop) { static_cast<SharedLoop *>(loop)->work(); }, this, static_cast<unsigned>(wanted_threads.load()), 0);
+        return error_;
+    }
+
+    /// By fewer threads than the pool has.
+    int run_by_some_of_pool() {
+        const auto help = [](void *, int, uint8_t *loop) { return reinterpret_cast<SharedLoop *>(loop)->run_serially(); };
+        return halide_default_do_par_for(user_context_, help, 0, helpful_threads(), reinterpret_cast<uint8_t *>(this));
+    }
+
+    int run_by_new_threads() {
         std::vector<std::thread> helpers;
         try {
             // Loops inside of parallel loops stay on their thread.
-            const int64_t helpful = is_helper_ ? 0 : std::min<int64_t>(thread_count(), end_ - next_) - 1;
-            while (static_cast<int64_t>(helpers.size()) < helpful) helpers.emplace_back(&NewThreads::help, this);
+            const int helpful = is_helper_ ? 0 : helpful_threads() - 1;
+            while (static_cast<int>(helpers.size()) < helpful) helpers.emplace_back(&SharedLoop::help, this);
         } catch (const std::exception &) {  // no more threads or memory: fewer do it, too
         }
         work();
@@ -40,10 +86,7 @@ class NewThreads {
     }
 
   private:
-    static int thread_count() {
-        const int wanted = wanted_threads;
-        return wanted > 0 ? wanted : std::max(1u, std::thread::hardware_concurrency());
-    }
+    int helpful_threads() const { return std::min(thread_count(), size_); }
 
     void help() {
         is_helper_ = true;
@@ -59,17 +102,27 @@ class NewThreads {
     uint8_t *const closure_;
     std::atomic<int64_t> next_;
     const int64_t end_;
+    const int size_;
     std::atomic<int> error_{0};
     static thread_local bool is_helper_;
 };
 
-thread_local bool NewThreads::is_helper_ = false;
+thread_local bool SharedLoop::is_helper_ = false;
+
+/// The pool makes threads when it is asked for more, and keeps them.
+int by_pool(SharedLoop &loop, void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
+    const int threads = thread_count();
+    int most = most_threads;
+    while (most < threads && !most_threads.compare_exchange_weak(most, threads)) {}
+    return threads < most ? loop.run_by_some_of_pool() : halide_default_do_par_for(user_context, task, min, size, closure);
+}
 
 int in_parallel(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
-    // A child that was forked before there was a pool makes one of its own.
-    [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { pool_is_lost = true; });
-    if (!pool_is_lost) return halide_default_do_par_for(user_context, task, min, size, closure);
-    return NewThreads(user_context, task, min, size, closure).run();
+    SharedLoop loop(user_context, task, min, size, closure);
+    if (size <= 1 || wanted_threads == 1) return loop.run_serially();
+    if (const OpenMpRegion region = is_child ? nullptr : openmp().load()) return loop.run_by(region);
+    if (pool_is_lost) return loop.run_by_new_threads();
+    return by_pool(loop, user_context, task, min, size, closure);
 }
 
 std::atomic<ParallelFor> parallel_for{in_parallel};
@@ -79,8 +132,9 @@ std::atomic<ParallelFor> parallel_for{in_parallel};
 void run_parallel_loops_by(ParallelFor other) noexcept { parallel_for = other; }
 
 void set_cpu_threads(int threads) noexcept {
-    wanted_threads = threads;
-    if (!pool_is_lost) halide_set_num_threads(std::max(threads, 0));
+    wanted_threads = std::clamp(threads, 0, most_wanted);
+    if (!openmp()) openmp() = loaded_openmp();
+    if (!pool_is_lost) halide_set_num_threads(wanted_threads);
 }
 
 }  // namespace conv_transpose
