@@ -40,6 +40,11 @@ constexpr KernelTable built_in{built_in_rows, built_in_helpers, nullptr};
 
 std::atomic<const KernelTable *> first_table{&built_in};
 
+struct AddedTable {
+    KernelTable table;
+    std::vector<const KernelTraits *> helpers;
+};
+
 // What a helper does, as in "this build has no kernel that ...".
 const char *purpose(KernelRole role) {
     switch (role) {
@@ -68,13 +73,13 @@ const char *purpose(KernelRole role) {
 Registry registry() { return Registry(first_table.load(std::memory_order_acquire)); }
 
 void add_to_registry(std::span<const KernelTraits> rows) {
-    auto helpers = std::make_unique<std::vector<const KernelTraits *>>();
+    auto added = std::make_unique<AddedTable>();
     for (const KernelTraits &k : rows)
-        if (is_helper(k)) helpers->push_back(&k);
-    auto table = std::make_unique<KernelTable>(KernelTable{rows, *helpers, first_table.load()});
-    while (!first_table.compare_exchange_weak(table->next, table.get(), std::memory_order_acq_rel)) {
+        if (is_helper(k)) added->helpers.push_back(&k);
+    added->table = {rows, added->helpers, first_table.load()};
+    while (!first_table.compare_exchange_weak(added->table.next, &added->table, std::memory_order_acq_rel)) {
     }
-    table.release(), helpers.release();  // kept for good, as its rows are
+    added.release();  // kept for good, as its rows are
 }
 
 const KernelTraits &helper_kernel(KernelRole role, Device device,
