@@ -190,8 +190,9 @@ TEST_P(Allocation, FailuresOfAWeightGradientAreStatuses) {
         const auto run = [&] { return plan.run(arguments, {memory.data(), plan.workspace_bytes()}); };
         of_others += expect_status_or_result(run, weight_gradient);
     }
-    const bool has_parts = problem.output_elements() > 20000;  // others than the caller compute them
-    EXPECT_EQ(of_others > 0, has_parts);
+    // Others than the caller compute parts for sure; small problems' blocks may be done before they come.
+    const bool has_parts = problem.output_elements() > 20000;
+    if (has_parts) EXPECT_GT(of_others, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Problems, Allocation, ::testing::ValuesIn(problems));

@@ -24,19 +24,13 @@ namespace {
 
 constexpr int most_wanted = 256;  // Halide's pool has no more; OpenMP ends the program where it gets none
 std::atomic<int> wanted_threads{0};  // 0: one a core
-std::atomic<int> most_threads{0};    // that the pool was ever asked for
 
 // A child that was forked before there was a pool makes one of its own. Whether OpenMP had threads before is not known.
-std::atomic<bool> is_child{false}, pool_is_lost{false};
+std::atomic<bool> is_child{false}, has_pool{false}, pool_is_lost{false};
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, [] {
     is_child = true;
-    if (most_threads > 0) pool_is_lost = true;
+    if (has_pool) pool_is_lost = true;
 });
-
-int thread_count() {
-    const int wanted = wanted_threads;
-    return wanted > 0 ? wanted : std::max<int>(1, std::thread::hardware_concurrency());
-}
 
 /// What compilers call for a parallel region, of GNU's, LLVM's and Intel's OpenMP: the function is called by each of its threads.
 using OpenMpRegion = void (*)(void (*function)(void *), void *data, unsigned threads, unsigned flags);
@@ -66,17 +60,11 @@ class SharedLoop {
         return error_;
     }
 
-    /// By fewer threads than the pool has.
-    int run_by_some_of_pool() {
-        const auto help = [](void *, int, uint8_t *loop) { return reinterpret_cast<SharedLoop *>(loop)->run_serially(); };
-        return halide_default_do_par_for(user_context_, help, 0, helpful_threads(), reinterpret_cast<uint8_t *>(this));
-    }
-
     int run_by_new_threads() {
         std::vector<std::thread> helpers;
         try {
             // Loops inside of parallel loops stay on their thread.
-            const int helpful = is_helper_ ? 0 : helpful_threads() - 1;
+            const int helpful = is_helper_ ? 0 : std::min(thread_count(), size_) - 1;
             while (static_cast<int>(helpers.size()) < helpful) helpers.emplace_back(&SharedLoop::help, this);
         } catch (const std::exception &) {  // no more threads or memory: fewer do it, too
         }
@@ -86,7 +74,10 @@ class SharedLoop {
     }
 
   private:
-    int helpful_threads() const { return std::min(thread_count(), size_); }
+    static int thread_count() {
+        const int wanted = wanted_threads;
+        return wanted > 0 ? wanted : std::max<int>(1, std::thread::hardware_concurrency());
+    }
 
     void help() {
         is_helper_ = true;
@@ -109,20 +100,16 @@ class SharedLoop {
 
 thread_local bool SharedLoop::is_helper_ = false;
 
-/// The pool makes threads when it is asked for more, and keeps them.
-int by_pool(SharedLoop &loop, void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
-    const int threads = thread_count();
-    int most = most_threads;
-    while (most < threads && !most_threads.compare_exchange_weak(most, threads)) {}
-    return threads < most ? loop.run_by_some_of_pool() : halide_default_do_par_for(user_context, task, min, size, closure);
-}
-
 int in_parallel(void *user_context, halide_task_t task, int min, int size, uint8_t *closure) {
+    const OpenMpRegion region = is_child ? nullptr : openmp().load();
+    // The pool has as many threads as it was ever asked for.
+    const bool is_serial = size <= 1 || wanted_threads == 1;
+    if (!is_serial && !region && !pool_is_lost) {
+        has_pool = true;
+        return halide_default_do_par_for(user_context, task, min, size, closure);
+    }
     SharedLoop loop(user_context, task, min, size, closure);
-    if (size <= 1 || wanted_threads == 1) return loop.run_serially();
-    if (const OpenMpRegion region = is_child ? nullptr : openmp().load()) return loop.run_by(region);
-    if (pool_is_lost) return loop.run_by_new_threads();
-    return by_pool(loop, user_context, task, min, size, closure);
+    return is_serial ? loop.run_serially() : region ? loop.run_by(region) : loop.run_by_new_threads();
 }
 
 std::atomic<ParallelFor> parallel_for{in_parallel};
