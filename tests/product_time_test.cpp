@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "choice/alternatives.h"
+#include "choice/other_steps_time.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -102,6 +103,20 @@ TEST(ProductTime, OfOneLargeBlockIsNearlyThatOfTwo) {
     };
     EXPECT_GT(of_few(128), 0.65);
     EXPECT_LT(of_few(64), 0.62);
+}
+
+// Of float32, put into channels_last: of 64 x 10 channels of 96x96, whose channels fill little of a tile, 31 us.
+TEST(TurningTime, IsOfMemoryAndOfTilesThatChannelsFill) {
+    Computation c = alternatives(Problem::parse("n1ic8oc8iw8"), {})[0];
+    EXPECT_EQ(turning_time(c), 0) << "nothing is turned";
+    c.read_format.layout = Layout::channels_last;
+    const auto of = [&](int64_t images, int64_t channels, int64_t positions) {
+        c.read_turned = TurnedPicture{images, channels, positions};
+        return turning_time(c);
+    };
+    EXPECT_NEAR(of(64, 10, 96 * 96), 31e-6, 4e-6);
+    EXPECT_GT(of(64, 64, 96 * 96), 2.0 * 4 * 64 * 64 * 96 * 96 / 4.8e12) << "memory is faster than that of an H200";
+    EXPECT_EQ(of(64, 1, 96 * 96), 0) << "both layouts are the same";
 }
 
 }  // namespace

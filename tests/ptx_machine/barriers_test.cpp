@@ -56,6 +56,14 @@ TEST(PtxMachine, FindsLanesThatDoNotWaitForEachOtherWhereTheirWarpOnlyArrives) {
     EXPECT_EQ(error_of(roles + "bar.warp.sync 0xffffffff;\n" + of_neighbour + end, 64, 256), "none");
 }
 
+TEST(PtxMachine, FindsLanesThatEndWhereTheOthersWaitForThem) {
+    const std::string synced = "bar.warp.sync 0xffffffff;\n", some = "setp.ge.s32 %p1, %r1, 16;\n@%p1 bra END;\n";
+    const std::string read = "xor.b32 %r3, %r2, 64;\nld.shared.f32 %f2, [%r3];\n";
+    EXPECT_EQ(error_of(load + to_shared + synced + some + read + "END:\n", 32, 128), "none");
+    EXPECT_TRUE(tells(error_of(load + to_shared + some + synced + read + "END:\n", 32, 128), "have ended that it waits for"));
+    EXPECT_EQ(error_of(load + to_shared + some + synced + read + "ret;\nEND:\n" + synced, 32, 128), "none");
+}
+
 TEST(PtxMachine, FindsBarriersThatAreMiscounted) {
     const std::string end = "END:\n";
     EXPECT_TRUE(tells(error_of(roles + consumer + "bar.sync 1, 96;\n" + end, 64, 256), "another number of threads"));

@@ -81,7 +81,12 @@ void branch(Warp &w, Fragment &f, int target, uint32_t taken) {
     if (taken) w.fragments.push_back({target, taken});  // `f` may be gone from here on
 }
 
-void wait_for_lanes(Warp &w) { w.seen[w.index] = ++w.clock; }
+void wait_for_lanes(Warp &w, const Instruction &i) {
+    uint32_t here = 0;
+    for (const Fragment &f : w.fragments) here |= f.mask;
+    if (here != w.lanes_of_block) fail(i, "lanes of warp " + std::to_string(w.index) + " have ended that it waits for");
+    w.seen[w.index] = ++w.clock;
+}
 
 /// The compiler may have copied a barrier of the warp into several branches.
 bool pass_warp_barriers(Warp &w) {
@@ -89,7 +94,7 @@ bool pass_warp_barriers(Warp &w) {
     const auto is_there = [&](const Fragment &f) { return code[f.at].kind == Kind::warp_barrier; };
     if (w.fragments.size() < 2 || !std::all_of(w.fragments.begin(), w.fragments.end(), is_there))
         return false;
-    wait_for_lanes(w);
+    wait_for_lanes(w, code[w.fragments.front().at]);
     for (Fragment &f : w.fragments) f.at++;
     return true;
 }
@@ -164,7 +169,7 @@ void advance(Warp &w) {
                 fragment->at++;
                 break;
             case Kind::warp_barrier:
-                wait_for_lanes(w);
+                wait_for_lanes(w, i);
                 fragment->at++;
                 break;
             case Kind::branch:
@@ -319,6 +324,7 @@ void start(Warp &w, Block &block, int index, const Dimensions &at, int32_t now) 
         for (int s = 0; s < special_registers; s++) w.to<uint32_t>(w.kernel().special[s])[l] = values[s];
     }
     w.fragments.assign(1, {0, mask});
+    w.lanes_of_block = mask;
 }
 
 /// From this block of the grid on.

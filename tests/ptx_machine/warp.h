@@ -144,6 +144,7 @@ class Warp {
     std::vector<uint32_t> registers;
     std::vector<uint8_t> local;
     std::vector<Fragment> fragments;                      ///< by their places; none: the warp has ended
+    uint32_t lanes_of_block;                              ///< those that began
     std::deque<std::vector<PendingCopy>> copy_groups{1};  ///< the last one is open
     ProductRegisters product_registers;
     std::vector<uint8_t> turns;  ///< of each loop in this block, up to 2

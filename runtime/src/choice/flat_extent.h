@@ -2,6 +2,7 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
 #define CONV_TRANSPOSE_RUNTIME_FLAT_EXTENT_H
 
+#include <algorithm>
 #include <cstdint>
 
 #include "choice/kernel_traits.h"
@@ -18,7 +19,8 @@ struct FlatExtent {
     /// In tiles of Winograd's algorithm of so many cells: those of all phases see the same.
     FlatExtent(const Axis &, bool forward, int64_t tile);
 
-    int64_t reach() const { return high - low; }
+    /// Where no result sees the input, `low` may be above `high`.
+    int64_t reach() const { return std::max<int64_t>(high - low, 0); }
 
   private:
     void find_pitch(int64_t first, int64_t last);
