@@ -74,7 +74,8 @@ TEST_P(Forward, ManyChannelsOfSmallPictures) {
 TEST_P(Forward, FewChannelsOfManyTaps) {
     RandomProblems random(8);
     for (const char *text : {"n2ic24oc3ih9iw12kh7kw7sh2sw2ph2pw3oph1", "n3ic20oc2ih5iw7kh9kw9sh3sw3ph4pw4dh3dw2",
-                             "ic17oc3iw50kw24sw6pw8", "n2ic70oc2id3ih4iw5kd3kh3kw3sh2sw3pd1ph1pw1dh2", "n2ic33oc16ih4iw3kh2kw5sh4sw1pw2oph3"})
+                             "ic17oc3iw50kw24sw6pw8", "n2ic70oc2id3ih4iw5kd3kh3kw3sh2sw3pd1ph1pw1dh2",
+                             "n2ic33oc16ih4iw3kh2kw5sh4sw1pw2oph3"})
         for (int i = 0; i < 2 && !HasFatalFailure(); i++)  // with and without a bias
             expect_exact(Problem::parse(text), GetParam(), random);
 }

@@ -19,8 +19,10 @@ def stores_second_alone(block):
     text = "\n".join(block)
     if len(re.findall(r"st\.global", text)) != 1 or "st.global.v" in text:
         return False
-    # Where phases are rows of a tile, a lane's piece of shared memory has the first of a pair in one half, the second in the other.
-    for words, at in re.findall(r"mad\.lo\.s32\s+%\w+, %\w+, (\d+), %\w+\n(?s:.*?)ld\.shared\.b32\s+%r\d+, \[%rd\d+\+(\d+)\]", text):
+    # Where phases are rows of a tile, a lane's piece of shared memory has the first of a pair in one half, the second in the
+    # other.
+    place = r"mad\.lo\.s32\s+%\w+, %\w+, (\d+), %\w+\n(?s:.*?)ld\.shared\.b32\s+%r\d+, \[%rd\d+\+(\d+)\]"
+    for words, at in re.findall(place, text):
         if int(at) % (4 * int(words)) >= 2 * int(words):
             return True
     odd = [(r"st\.global\.b32\s+\[%\w+\+(\d+)\]", 8, 4), (r"add\.s64\s+%tc_address\d+, %rd\d+, (\d+)", 4, 2),
@@ -101,7 +103,8 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--least", type=float, default=98, help="percent of each kernel's instructions")
     parser.add_argument("--families", action="store_true", help="kernels with the same control flow count together")
-    parser.add_argument("--list", metavar="KERNEL", help="what was not reached of this one, such as forward_f32_cuda_gather_any_any.sm_90")
+    parser.add_argument("--list", metavar="KERNEL",
+                        help="what was not reached of this one, such as forward_f32_cuda_gather_any_any.sm_90")
     options = parser.parse_args()
     reports = reports_of(options.file)
     if options.list:
@@ -117,11 +120,13 @@ def main():
         nowhere = set.intersection(*(set(reports[module].unexecuted()) for module in modules)) - set.union(*explained.values())
         for module in modules:
             report = reports[module]
-            percent = 100 - 100 * sum(place in nowhere for place in report.unexecuted()) / (report.instructions - len(explained[module]))
+            missed, reachable = (sum(place in nowhere for place in report.unexecuted()),
+                                 report.instructions - len(explained[module]))
+            percent = 100 - 100 * missed / reachable
             if percent < options.least:
                 too_few.add(flow)
-            print(f"{percent:6.2f} % of {report.instructions:5d} instructions, {len(report.missing):4d} goals missed, {len(explained[module]):3d} "
-                  f"out of reach: {module}"
+            print(f"{percent:6.2f} % of {report.instructions:5d} instructions, {len(report.missing):4d} goals missed, "
+                  f"{len(explained[module]):3d} out of reach: {module}"
                   + (f", as {modules[0]}" if module != modules[0] else ""))
     kinds = "families" if options.families else "kernels"
     print(f"{len(families)} {kinds} of {len(reports)} modules, {len(too_few)} of them below {options.least:g} %")

@@ -43,7 +43,8 @@ KINDS = [
     Kind("bar.arrive deleted", r"bar\.arrive[^;]*;", "", 20),
     Kind("bar.warp.sync deleted", r"bar\.warp\.sync[^;]*;", "", 20),
     Kind("mma.sync deleted", r"mma\.sync[^;]*;", "", 3),
-    Kind("ldmatrix 16 bytes off", r"(ldmatrix[^;]*)\[(%?\w+)(?:\+(\d+))?\]", lambda m: f"{m.group(1)}[{m.group(2)}+{int(m.group(3) or 0) + 16}]", 3),
+    Kind("ldmatrix 16 bytes off", r"(ldmatrix[^;]*)\[(%?\w+)(?:\+(\d+))?\]",
+         lambda m: f"{m.group(1)}[{m.group(2)}+{int(m.group(3) or 0) + 16}]", 3),
     Kind("cp.async.wait_group deleted", r"cp\.async\.wait_group[^;]*;", "", 20),
     Kind("cp.async.wait_group for one group too few", r"(cp\.async\.wait_group )(\d+)", next_number, 20),
     Kind("cp.async.commit_group deleted", r"cp\.async\.commit_group;", "", 20),
@@ -86,7 +87,8 @@ def reason_to_survive(paths, kind, position):
             like += rf"|bar\.sync \d+, {of_all};"
         for backward in (False, True):
             if paths.always(at, like, SHARED + "|" + OTHERS, backward):
-                return "no shared memory is used " + ("before, or since the barrier before" if backward else "after, or until the barrier after")
+                return "no shared memory is used " + ("before, or since the barrier before" if backward
+                                                      else "after, or until the barrier after")
         if paths.always(at, like, WRITTEN + "|" + OTHERS, backward=True) and paths.always(at, like, WRITES + "|" + OTHERS):
             return "shared memory is only read between the barriers before and after"
         if "warp" in kind and all(paths.always(at, like, READS + "|" + OTHERS, backward) for backward in (False, True)):
@@ -168,7 +170,8 @@ def reason_if_unnoticed(paths, kernel, kind, position):
         earlier = paths.first(at, r"wgmma\.wait_group\S* [01]\b", r"mbarrier\.try_wait|bar\.", backward=True)
         if earlier and all(paths.first(e, r"wgmma\.commit", r"mbarrier\.try_wait|bar\.", backward=True) for e in earlier):
             return "an earlier wait has left products of this chunk alone, and what follows gives back the chunk before"
-    if kind == "load from shared memory 4 bytes off" and "_product_" in kernel and stores_first_alone(paths.statements_of_block(at)):
+    if (kind == "load from shared memory 4 bytes off" and "_product_" in kernel
+            and stores_first_alone(paths.statements_of_block(at))):
         return "beyond a tile's last column it is read again, so that both of the pair are the same"
     compared = re.fullmatch(r"setp\.(\w+)\.[su]32 (%p\d+), (%r\d+), (\S+);", text) if kind == "comparison off by one" else None
     if not compared:
@@ -226,5 +229,6 @@ def mutants_of(ptx, kernel, gpu):
         for match, line in sorted(chance.sample(places, min(kind.most, len(places))), key=lambda p: p[0].start()):
             new = kind.replacement(match) if callable(kind.replacement) else match.expand(kind.replacement)
             yield Mutant(kernel, gpu, kind.name, ptx.count("\n", 0, match.start()) + 1, line.strip(),
-                         reason_to_survive(paths, kind.name, match.start()), reason_if_unnoticed(paths, kernel, kind.name, match.start()),
+                         reason_to_survive(paths, kind.name, match.start()),
+                         reason_if_unnoticed(paths, kernel, kind.name, match.start()),
                          ptx[: match.start()] + new + ptx[match.end() :])

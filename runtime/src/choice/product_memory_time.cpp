@@ -99,8 +99,8 @@ double least_moving_time(const KernelTraits &k, const Computation &c) {
 
 // Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
 // the second-level cache: such kernels take 1.45 to 1.9 times as long as with whole lines (302 times of 30 layers of few channels,
-// float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times). Tiles of 256 x 96 and more read least for their
-// products: 1.05 to 1.1 times (k3 s2, 288 from 144 channels, 256x256, in both layouts; H200, 2026-11-28).
+// float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times). Tiles of 256 x 96 and more read least for
+// their products: 1.05 to 1.1 times (k3 s2, 288 from 144 channels, 256x256, in both layouts; H200, 2026-11-28).
 double split_lines_factor(const KernelTraits &k, const Computation &c) {
     constexpr int64_t line = 128;
     constexpr double small = 1e7;

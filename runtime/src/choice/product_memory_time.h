@@ -13,7 +13,8 @@ double least_moving_time(const KernelTraits &kernel, const Computation &computat
 /// How much longer products take whose pixels begin inside of lines of the second-level cache.
 double split_lines_factor(const KernelTraits &kernel, const Computation &computation);
 
-/// What stores take that products do not hide, in seconds: of outputs a stride apart, of phases without taps, and of single elements.
+/// What stores take that products do not hide, in seconds: of outputs a stride apart, of phases without taps, and of single
+/// elements.
 double scattered_stores_time(const KernelTraits &kernel, const Computation &computation);
 double bare_stores_time(const KernelTraits &kernel, const Computation &computation);
 double odd_stores_time(const KernelTraits &kernel, const Computation &computation);
