@@ -148,6 +148,12 @@ def begins_to_wait(paths, at):
     return any(re.search(r"wait_group|try_wait|bar\.sync", text) for to in targets for text in paths.text[to : to + 12])
 
 
+def stores_first_alone(block):
+    """Whether one float is stored, the first of two neighbours in shared memory."""
+    loads = re.findall(r"ld\.shared\.b32 \S+ \[%\w+(?:\+(\d+))?\]", "\n".join(block))
+    return len(loads) == 1 and int(loads[0] or 0) % 8 == 0 and sum("st.global" in text for text in block) == 1
+
+
 def reason_if_unnoticed(paths, kernel, kind, position):
     """Why no run may show a fault of this kind; "" where one should."""
     at = paths.at(position)
@@ -162,15 +168,26 @@ def reason_if_unnoticed(paths, kernel, kind, position):
         earlier = paths.first(at, r"wgmma\.wait_group\S* [01]\b", r"mbarrier\.try_wait|bar\.", backward=True)
         if earlier and all(paths.first(e, r"wgmma\.commit", r"mbarrier\.try_wait|bar\.", backward=True) for e in earlier):
             return "an earlier wait has left products of this chunk alone, and what follows gives back the chunk before"
+    of_product = kind == "load from shared memory 4 bytes off" and "_product_" in kernel
+    if of_product and stores_first_alone(paths.statements_of_block(at)):
+        return "beyond a tile's last column it is read again, so that both of the pair are the same"
     compared = re.fullmatch(r"setp\.(\w+)\.[su]32 (%p\d+), (%r\d+), (\S+);", text) if kind == "comparison off by one" else None
     if not compared:
         return ""
     relation, predicate, number, limit = compared.groups()
+    if values.is_of_first_tap(text):
+        return "a remainder that is the divisor in place of 0 leads to the same first tap, or cannot be"
+    if values.are_shares(text):
+        return "a block has another tile, beyond the last, nothing of which is stored"
+    if values.selects_last_again(predicate):
+        return "beyond the last channel it is read again, and multiplied by a packed weight of zero"
+    if relation == "gt" and limit == "0" and values.is_behind_first(number):
+        return "it guards the first of a block's rows, which end behind it"
     if relation == "gt" and limit == "0" and begins_to_wait(paths, at):
         return "it guards the last step of a sum, which has one at least"
     if relation == "ge" and any(number in values.parts(part, r"add\.s32") for part in values.parts(limit, r"add\.s32")):
         return "it guards a block's tiles, of which there is one at least"
-    if values.same_beside(predicate):
+    if values.same_beside(predicate, paths.bounds[at] or {}):
         return "another comparison of the same meaning is asked, too"
     return ""
 

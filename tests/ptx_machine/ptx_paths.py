@@ -140,11 +140,17 @@ class Paths:
         return self.first(*arguments, **options) is not None
 
 
+def target(text):
+    """The register that a statement writes."""
+    return text.split()[1].rstrip(",")
+
+
 class Values:
     """How registers that one statement writes are computed."""
 
     def __init__(self, statements, threads):
         self.threads = threads  # of a block, at most: by axis
+        self.most = {}  # of registers, where a question is asked
         made = collections.defaultdict(list)
         for text in statements:
             if match := re.match(r"(?:@!?%p\d+ )?[a-z][\w.:]* (\{[^}]*\}|%\w+),", text):
@@ -157,6 +163,15 @@ class Values:
         """The operands of the operation that makes it; none where another one does."""
         match = re.fullmatch(rf"(?:{operation})\S* {re.escape(register)}, (\S+), (\S+);", self.made.get(register, ""))
         return match.groups() if match else ()
+
+    def summands(self, register):
+        """What a number is the sum of, by whatever statements."""
+        parts = self.parts(register, r"or\.b32|add\.s32")
+        return set.union(*map(self.summands, parts)) if parts else {register}
+
+    def uses(self, register):
+        """The statements that read it."""
+        return [text for text in self.statements if re.search(re.escape(register) + r"\b", text.partition(",")[2])]
 
     def leaves(self, predicate):
         """The comparisons that a predicate is all of."""
@@ -172,19 +187,25 @@ class Values:
         """Those that it may have, by whatever statement writes it."""
         if value.isdigit():
             return int(value)
+        if value in self.most:
+            return (1 << self.most[value].bit_length()) - 1
         written = self.written.get(value) if depth > 0 else None
         return functools.reduce(operator.or_, (self.bits_of(text, depth - 1) for text in written)) if written else 0xffffffff
 
     def bits_of(self, statement, depth):
-        match = re.fullmatch(r"(and|or|shl|shr|mov)\.\w+ %\w+, ([^,]+)(?:, ([^,]+))?;", statement)
+        match = re.fullmatch(r"(add|and|or|shl|shr|mov)\.\w+ %\w+, ([^,]+)(?:, ([^,]+))?;", statement)
         if not match:
             return 0xffffffff
         operation, first, second = match.groups()
         if operation == "mov":
+            if first.isdigit():
+                return int(first)
             threads = self.threads.get(first[-1], 1024) if first.startswith("%tid") else 1 << 32
             return (1 << (threads - 1).bit_length()) - 1
-        if operation in ("and", "or"):
+        if operation in ("add", "and", "or"):
             a, b = self.most_bits(first, depth), self.most_bits(second, depth)
+            if operation == "add" and a & b:
+                return min((1 << (a + b).bit_length()) - 1, 0xffffffff)
             return a & b if operation == "and" else a | b
         if not second.isdigit():
             return 0xffffffff
@@ -197,10 +218,10 @@ class Values:
         if not self.less(predicate) or not self.less(other):
             return False
         for (place, end), (at, left) in ((self.less(predicate), self.less(other)), (self.less(other), self.less(predicate))):
-            sum_ = self.parts(place, r"or\.b32|add\.s32")
-            if at not in sum_:
+            whole, inside = self.summands(place), self.summands(at)
+            if not inside < whole or len(whole - inside) > 1:
                 continue
-            begin = sum_[1 - sum_.index(at)]
+            begin, = whole - inside
             shift = self.parts(begin, r"shl\.b32")
             tile = 1 << int(shift[1]) if shift and shift[1].isdigit() else 0
             for bound, constant in (("min", tile), ("max", 0)):  # of what is left
@@ -222,8 +243,9 @@ class Values:
             any(self.same_meaning(predicate, other) for other in self.leaves(m[1]) - {predicate}) or
             self.only_beside(m[1], predicate)) for m in made)
 
-    def same_beside(self, predicate):
+    def same_beside(self, predicate, bounds):
         """Whether there is another one of the same meaning anywhere, such as where both are flags in shared memory."""
+        self.most = {register[1:]: most for register, (_, most) in bounds.items() if register[0] == "u" and most < math.inf}
         return any(self.same_meaning(predicate, other) for other in list(self.made) if other != predicate and self.less(other))
 
     def is_rest(self, text):
@@ -247,6 +269,48 @@ class Values:
         multiple = left and re.fullmatch(rf"mul\.lo\.s32 \S+, (\S+), {re.escape(divisor)};", self.made.get(left[2], ""))
         quotient = multiple and re.fullmatch(r"mul\.hi\.u32 \S+, (\S+), %r\d+;", self.made.get(multiple[1], ""))
         return bool(quotient) and self.made.get(quotient[1]) == f"shl.b32 {quotient[1]}, {left[1]}, 1;"
+
+    def is_of_first_tap(self, text):
+        """Whether it corrects a remainder, by a quotient that may be one too small, of what the first tap at a position is computed
+        by: of a product of the position's quotient and an inverse modulo the divisor, which is a multiple of the divisor where it
+        is 0 alone; or of what is divided again for that quotient, where the divisor leads to the same tap as 0."""
+        match = re.fullmatch(r"setp\.lt\.s32 (%p\d+), (\S+), (\S+);", text)
+        number, multiple = (match and self.parts(match[2], r"sub\.s32")) or (None, None)
+        quotient, divisor = (multiple and self.parts(multiple, r"mul\.lo\.s32")) or (None, None)
+        if not quotient or divisor != match[3] or self.parts(quotient, r"mul\.hi\.u32")[:1] != (number,):
+            return False
+        if self.parts(number, r"mul\.lo\.s32"):
+            return True
+        corrected = [target(use) for step in self.uses(match[1]) for use in self.uses(target(step))]
+        return bool(corrected) and all(re.match(rf"mul\.hi\.u32 |sub\.s32 \S+ {re.escape(c)},", use)
+                                       for c in corrected for use in self.uses(c))
+
+    def are_shares(self, text):
+        """Whether a block's number is compared with how many tiles are left, each without a multiple of as many blocks."""
+        match = re.fullmatch(r"setp\.lt\.s32 \S+, (\S+), (\S+);", text)
+        left = [re.fullmatch(r"mad\.lo\.s32 \S+, \S+, (-\d+), \S+;", self.made.get(number, ""))
+                for number in (match.groups() if match else [""])]
+        return all(left) and left[0][1] == left[1][1]
+
+    def is_behind_first(self, number):
+        """Whether it is the end of a share, of which each has one at least: where one more than the share's number is divided."""
+        share = re.fullmatch(r"selp\.b32 \S+, 0, (\S+), \S+;", self.made.get(number, ""))
+        divided = share and self.parts(share[1], r"div\.s32")
+        end = divided and self.parts(divided[0], r"add\.s32")
+        begin = end and self.parts(end[0], r"shl\.b32")
+        return bool(begin) and end[1] == str(1 << int(begin[1]))
+
+    def selects_last_again(self, predicate):
+        """Whether it only tells loaded values from zeros, whose places end at the last one: beyond it the last is read again."""
+        selects = [re.fullmatch(rf"selp\.f32 \S+, (%r\d+), 0f00000000, {predicate};", use) for use in self.uses(predicate)]
+        if not selects or not all(selects):
+            return False
+        return all("ld.global" in text and self.is_limited(text) for select in selects for text in self.written[select[1]])
+
+    def is_limited(self, text, depth=6):
+        """Whether a minimum is among what its address is computed of."""
+        operands = re.findall(r"%rd?\d+", text.partition(",")[2])
+        return "min.s32" in text or depth > 0 and any(self.is_limited(self.made[r], depth - 1) for r in operands if r in self.made)
 
     def is_zero(self, value):
         made = self.made.get(value, "")
