@@ -170,8 +170,8 @@ def reason_if_unnoticed(paths, kernel, kind, position):
         earlier = paths.first(at, r"wgmma\.wait_group\S* [01]\b", r"mbarrier\.try_wait|bar\.", backward=True)
         if earlier and all(paths.first(e, r"wgmma\.commit", r"mbarrier\.try_wait|bar\.", backward=True) for e in earlier):
             return "an earlier wait has left products of this chunk alone, and what follows gives back the chunk before"
-    if (kind == "load from shared memory 4 bytes off" and "_product_" in kernel
-            and stores_first_alone(paths.statements_of_block(at))):
+    of_product = kind == "load from shared memory 4 bytes off" and "_product_" in kernel
+    if of_product and stores_first_alone(paths.statements_of_block(at)):
         return "beyond a tile's last column it is read again, so that both of the pair are the same"
     compared = re.fullmatch(r"setp\.(\w+)\.[su]32 (%p\d+), (%r\d+), (\S+);", text) if kind == "comparison off by one" else None
     if not compared:

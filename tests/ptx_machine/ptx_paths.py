@@ -204,7 +204,9 @@ class Values:
             return (1 << (threads - 1).bit_length()) - 1
         if operation in ("add", "and", "or"):
             a, b = self.most_bits(first, depth), self.most_bits(second, depth)
-            return a & b if operation == "and" else a | b if operation == "or" or not a & b else min((1 << (a + b).bit_length()) - 1, 0xffffffff)
+            if operation == "add" and a & b:
+                return min((1 << (a + b).bit_length()) - 1, 0xffffffff)
+            return a & b if operation == "and" else a | b
         if not second.isdigit():
             return 0xffffffff
         bits = self.most_bits(first, depth)
@@ -284,9 +286,10 @@ class Values:
                                        for c in corrected for use in self.uses(c))
 
     def are_shares(self, text):
-        """Whether what is left of two numbers, by as many blocks, is compared: of a block's number and of how many tiles there are."""
+        """Whether a block's number is compared with how many tiles are left, each without a multiple of as many blocks."""
         match = re.fullmatch(r"setp\.lt\.s32 \S+, (\S+), (\S+);", text)
-        left = [re.fullmatch(r"mad\.lo\.s32 \S+, \S+, (-\d+), \S+;", self.made.get(r, "")) for r in match.groups()] if match else [None]
+        left = [re.fullmatch(r"mad\.lo\.s32 \S+, \S+, (-\d+), \S+;", self.made.get(number, ""))
+                for number in (match.groups() if match else [""])]
         return all(left) and left[0][1] == left[1][1]
 
     def is_behind_first(self, number):
@@ -300,8 +303,9 @@ class Values:
     def selects_last_again(self, predicate):
         """Whether it only tells loaded values from zeros, whose places end at the last one: beyond it the last is read again."""
         selects = [re.fullmatch(rf"selp\.f32 \S+, (%r\d+), 0f00000000, {predicate};", use) for use in self.uses(predicate)]
-        return bool(selects) and all(select and all("ld.global" in text and self.is_limited(text) for text in self.written[select[1]])
-                                     for select in selects)
+        if not selects or not all(selects):
+            return False
+        return all("ld.global" in text and self.is_limited(text) for select in selects for text in self.written[select[1]])
 
     def is_limited(self, text, depth=6):
         """Whether a minimum is among what its address is computed of."""
