@@ -87,7 +87,8 @@ class WeightGradientSum {
         const Expr count = select(there_is, own(v.segment), 0);
         const Expr is_turned =
             f_.entries_in_vectors ? Internal::const_false() : count >= vector && !f_.reads_input_vectors;
-        seen.insert(seen.end(), {cells.back(), select(is_turned, rounded_up(count, vector), 0), select(is_turned, 0, count), count});
+        const Expr turned = select(is_turned, rounded_up(count, vector), 0);
+        seen.insert(seen.end(), {cells.back(), turned, select(is_turned, 0, count), count});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         place_cells();
         // Lanes beyond the last channel.

@@ -62,8 +62,8 @@ Expr given_weight(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
 }
 
 /// The same of the forward operation, where kernel positions are neighbours: of a live kernel position, or where phases are
-/// channels of the product, of that which a tap is for the phase. On their way to tensor cores elements go through registers, and so
-/// are loaded from the nearest place that there is.
+/// channels of the product, of that which a tap is for the phase. On their way to tensor cores elements go through registers, and
+/// so are loaded from the nearest place that there is.
 template <class Tensor>
 Expr given_weight_of_phases(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
     using namespace Halide;
@@ -114,7 +114,10 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     const TileOfWeights tile = tile_of_weights(f);
     // Tiles of 64 channels that a block has beyond the last are computed of the last, and not stored.
     const Expr last_tile = (channels + 63) / 64 - 1;
-    const Expr channel = (block_goes_beyond ? min(tile.tile, last_tile) : tile.tile) * 64;
+    const Expr first = (block_goes_beyond ? min(tile.tile, last_tile) : tile.tile) * 64;
+    // Of half a tile Halide finds that channels are one run only where no division has both.
+    const bool is_apart = f.row_taps > 1;
+    const Expr channel = is_apart ? first : first + tile.channel;
     PerDimension<Expr> at(0, {{Dimension::summed, (g.chunk * groups_of_chunk + k_group) * values},
                               {Dimension::channel, channel}, {Dimension::piece, v.piece}, {Dimension::group, g.group}});
     PerDimension<Expr> extents(1, {{Dimension::summed, g.steps.chunks() * g.steps.chunk},
@@ -123,7 +126,8 @@ Expr tensor_core_weight(const GemmFuncs &f, const Tensor &weight, const Geometry
     for (std::size_t d = 0; d < kernel_size.size(); d++) at[axes[d]] = g.kernel[d], extents[axes[d]] = kernel_size[d];
     const Expr row = layouts::tensor_core_weights(values).offset<Expr>(at, extents);
     std::vector<Expr> index(weight.dimensions(), 0);
-    index[0] = unsafe_promise_clamped(row + tile.channel * values + v.value, 0, weight.dim(0).extent() - 1);
+    const Expr place = is_apart ? row + tile.channel * values : row;
+    index[0] = unsafe_promise_clamped(place + v.value, 0, weight.dim(0).extent() - 1);
     return weight(index);
 }
 

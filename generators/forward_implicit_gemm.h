@@ -46,8 +46,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const bool of_channels_last = this->input_layout != PictureLayout::channels_first || this->channels_last_output;
         if (weights_as_given && (Schedule::tensor_maps || of_channels_last || this->funcs_.window > 1 ||
                                  this->storage != Storage::f32 || this->funcs_.format.terms > 1))
-            throw std::invalid_argument("weights_as_given with tensor maps, with channels innermost, with a window, converted or in "
-                                        "parts; the rule is none of these");
+            throw std::invalid_argument("weights_as_given with tensor maps, with channels innermost, with a window, converted or "
+                                        "in parts; the rule is none of these");
         this->funcs_.weights_as_given = this->funcs_.computes_neighbours = weights_as_given;
         if (this->weight_map && !weight_rows) this->funcs_.weight_run = this->elements_of_line();
         if (this->funcs_.row_taps > 1 && phases_as_channels)

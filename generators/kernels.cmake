@@ -23,8 +23,8 @@
 # cpu kernels are made for each instruction set in CONV_TRANSPOSE_CPU_LEVELS.
 
 # Formats of half precision, each with the same rows. The small set has float16's, and of bfloat16, which differs in how elements
-# are converted, those that matter most (kernels/small_bfloat16.cmake); on CPUs, where all formats are multiplied as float32, one of a schedule's rows in float16,
-# and of bfloat16 those that multiply pairs, which are others.
+# are converted, those that matter most (kernels/small_bfloat16.cmake); on CPUs, where all formats are multiplied as float32, one of
+# a schedule's rows in float16, and of bfloat16 those that multiply pairs, which are others.
 set(formats_of_16_bits f16 bf16)
 
 # Sets `maybe`, an option of rows: FULL, but for those formats of a loop over `format` that the small set has.

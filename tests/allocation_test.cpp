@@ -192,7 +192,9 @@ TEST_P(Allocation, FailuresOfAWeightGradientAreStatuses) {
     }
     // Others than the caller compute parts for sure; small problems' blocks may be done before they come.
     const bool has_parts = problem.output_elements() > 20000;
-    if (has_parts) EXPECT_GT(of_others, 0);
+    if (has_parts) {
+        EXPECT_GT(of_others, 0);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Problems, Allocation, ::testing::ValuesIn(problems));

@@ -1,5 +1,5 @@
-# Kernels of bfloat16 on GPUs that the small set has, of those that float16 has there: the fewest by which what is chosen takes 1.05 of
-# float16's time, in 9 of 10 cases at most 1.2 (the geometric mean of estimates, each kernel chosen to bring it down most: 730
+# Kernels of bfloat16 on GPUs that the small set has, of those that float16 has there: the fewest by which what is chosen takes 1.05
+# of float16's time, in 9 of 10 cases at most 1.2 (the geometric mean of estimates, each kernel chosen to bring it down most: 730
 # layers of tests/shapes and networks, three operations, both layouts; 2026-11-28). Without them it took 3.2 times as long.
 set(conv_transpose_bfloat16_of_small_set
     forward_bf16_cuda_depthwise_any_any
