@@ -28,7 +28,7 @@ if sys.version_info >= (3, 10) and ".abi3.so" in importlib.machinery.EXTENSION_S
     spec = importlib.util.spec_from_file_location("_short_calls", path)
     extension = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(extension)
-    assert extension.forward(2, x, w, None, 2, 0, 0, 1, 1, None) is NotImplemented  # nothing is connected
+    assert extension.forward(2, x, w, None, 2, 0, 0, 1, 1, None, False) is NotImplemented  # nothing is connected
 
 if "--torch" in sys.argv:
     import torch
