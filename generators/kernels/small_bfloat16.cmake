@@ -50,4 +50,8 @@ set(conv_transpose_bfloat16_of_small_set
     weight_gradient_bf16_cuda_implicit_gemm_any_nhwc_maps_t1c64
     weight_gradient_bf16_cuda_implicit_gemm_any_nhwc_maps_tiles_c128
     weight_gradient_bf16_cuda_implicit_gemm_any_nhwc_maps_w5
+    # On CPUs: depthwise problems, which products of groups of one channel would serve.
+    forward_bf16_cpu_depthwise_any_any_c1x1
+    input_gradient_bf16_cpu_depthwise_any_any_c1x1
+    weight_gradient_bf16_cpu_depthwise_any_any_c1x1
 )

@@ -96,7 +96,8 @@ class Networks(Command):
                 refused = run(*how, "-o", self.path("x.png"), "--memory", "1M")
                 self.assertEqual(refused.returncode, PICTURE_FAILED)
                 told = int(re.search(r"would take (\d+) MiB", refused.stderr.decode()).group(1)) * 1024
-                taken = self.peak(*how, "--memory", f"{told}K")
+                # What threads have freed counts, too, and differs from run to run.
+                taken = min(self.peak(*how, "--memory", f"{told}K") for _ in range(3))
                 start = self.peak("-i", small, "-f", "nearest")
                 self.assertLessEqual(taken - start, told, f"KiB, {start} at the start")
                 self.assertGreaterEqual(taken, told * 0.6)
