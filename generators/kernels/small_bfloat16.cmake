@@ -53,5 +53,6 @@ set(conv_transpose_bfloat16_of_small_set
     # On CPUs: depthwise problems, which products of groups of one channel would serve.
     forward_bf16_cpu_depthwise_any_any_c1x1
     input_gradient_bf16_cpu_depthwise_any_any_c1x1
+    input_gradient_bf16_cpu_depthwise_any_ncdhw_c1x1_turned
     weight_gradient_bf16_cpu_depthwise_any_any_c1x1
 )
