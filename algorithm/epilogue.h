@@ -20,6 +20,15 @@ inline Halide::Expr piecewise_linear(const Halide::Expr &sum, const Halide::Expr
     return strict_float(select(sum < 0.f, select(slope == 0.f, 0.f, sum * slope), sum));
 }
 
+/// The slope of a channel: one of all, or its own, which lie behind as many biases. `bias(place)` reads one of `places` numbers.
+template <class Bias>
+Halide::Expr slope_of_channel(const Halide::Expr &has_bias, const Halide::Expr &slope, const Halide::Expr &channel,
+                              const Halide::Expr &channels, const Halide::Expr &places, const Bias &bias) {
+    const Halide::Expr of_channel = has_bias == static_cast<int>(BiasKind::biases_and_slopes);
+    const Halide::Expr place = channel + select(of_channel, channels, 0);
+    return select(of_channel, bias(Halide::unsafe_promise_clamped(place, 0, places - 1)), slope);
+}
+
 /// A piecewise linear or a smooth activation, chosen at run time. Smooth ones stand behind a branch that is the same for all
 /// threads, so that they cost nothing where they are not asked for.
 inline Halide::Expr activate(const Halide::Expr &sum, const Halide::Expr &activation, const Halide::Expr &slope) {

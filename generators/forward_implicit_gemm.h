@@ -151,10 +151,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
     // A lane reads it once for all rows that it stores.
     Halide::Expr slope_of(const Halide::Expr &channel, const Halide::Expr &group) const {
         if (!knows_channel_slopes()) return slope;
-        const Halide::Expr of_channel = has_bias == static_cast<int>(BiasKind::biases_and_slopes);
-        const Halide::Expr place = channel + select(of_channel, output_->dim(this->rank).extent(), 0);
-        const Halide::Expr there = Halide::unsafe_promise_clamped(place, 0, bias.dim(0).extent() - 1);
-        return select(of_channel, bias(there, group), slope);
+        return slope_of_channel(has_bias, slope, channel, output_->dim(this->rank).extent(), bias.dim(0).extent(),
+                                [&](const Halide::Expr &place) -> Halide::Expr { return bias(place, group); });
     }
     // For each of these choices there is a loop of its own (compiler/passes/uniform_choices.h). Parts of sums are groups that have
     // no bias.

@@ -99,9 +99,8 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
     }
 
     Halide::Expr slope_of(const Halide::Expr &channel) const {
-        const Halide::Expr of_channel = has_bias == static_cast<int>(BiasKind::biases_and_slopes);
-        const Halide::Expr place = channel + select(of_channel, partial.dim(1).extent(), 0);
-        return select(of_channel, bias(Halide::unsafe_promise_clamped(place, 0, bias.dim(0).extent() - 1)), slope);
+        return slope_of_channel(has_bias, slope, channel, partial.dim(1).extent(), bias.dim(0).extent(),
+                                [&](const Halide::Expr &place) -> Halide::Expr { return bias(place); });
     }
 };
 
