@@ -1,4 +1,5 @@
-// Conversion of elements to float32, of what kernels of 16 bits add in float32: the bias.
+// Conversion of elements: to float32 of what kernels of 16 bits add in float32, the bias; from float32 of weights that they read as
+// they are given.
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "compiler/passes/device_assertions.h"
@@ -6,18 +7,23 @@
 
 namespace conv_transpose {
 
-/// The same (position, channel, group, image) in float32. Arguments are those of the family that packs channels.
-class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator {
+/// The same (position, channel, group, image), rounded to nearest even. Arguments are those of the family that packs channels.
+class Convert : public Halide::Generator<Convert>, public DescribedGenerator {
   public:
-    GeneratorParam<Storage> given{"given", Storage::f16, storage_names()};
+    GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
+    GeneratorParam<Storage> made{"made", Storage::f32, storage_names()};
 
     Input<Halide::Buffer<>> picture{"picture"};
-    Output<Halide::Buffer<float>> packed{"packed", 4};
+    Output<Halide::Buffer<>> packed{"packed", 4};
 
-    void configure() { picture.set_type(halide_type(given)), picture.set_dimensions(4); }
+    void configure() {
+        picture.set_type(halide_type(given)), picture.set_dimensions(4);
+        packed.set_type(halide_type(made));
+    }
 
     void generate() {
-        packed(position, channel, group, image) = loaded(picture(position, channel, group, image), get_target());
+        const Halide::Expr value = loaded(picture(position, channel, group, image), get_target());
+        packed(position, channel, group, image) = stored(value, made, get_target());
     }
 
     void schedule() {
@@ -36,6 +42,7 @@ class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator
     void describe(KernelDescription &description) override {
         describe_helper(description, Family::channel_packing, get_target());
         description.set("input", format_text(given));
+        description.set("output", format_text(made));
     }
 
   private:
@@ -44,4 +51,4 @@ class ToFloat32 : public Halide::Generator<ToFloat32>, public DescribedGenerator
 
 }  // namespace conv_transpose
 
-HALIDE_REGISTER_GENERATOR(conv_transpose::ToFloat32, to_float32)
+HALIDE_REGISTER_GENERATOR(conv_transpose::Convert, convert)

@@ -91,19 +91,22 @@ class FormattedRun {
           bias_(device, {o.weight.type, Layout::channels_first},
                 of(Operation::bias_gradient) ? std::vector<float>(p.out_channels) : with_slopes(n.bias, n.slopes, p.groups), 1, 1,
                 offsets.bias),
-          workspace_(device, 0) {}
+          workspace_(device, 0), packed_weight_(device, 0) {}
 
-    /// Waits for it.
-    Status run(const Plan &plan) {
+    /// Waits for it. `packed_before`: the weight, by Plan::pack_weight(), where the kernel does not read it as it is given.
+    Status run(const Plan &plan, bool packed_before = false) {
         result().fill(std::nanf(""));
-        const size_t bytes = plan.workspace_bytes();
-        if (bytes > workspace_.bytes()) workspace_ = DeviceMemory(plan.device(), bytes + sizeof(float));
-        const std::vector<float> nothing(bytes / sizeof(float) + 1, std::nanf(""));
-        workspace_.copy_from_host(nothing.data(), std::min(workspace_.bytes(), nothing.size() * sizeof(float)));
+        const size_t packed = packed_before ? plan.packed_weight_bytes() : 0, bytes = plan.workspace_bytes(packed > 0);
+        make_nothing(workspace_, bytes, plan.device());
         Arguments arguments;
+        if (packed > 0) {
+            make_nothing(packed_weight_, packed, plan.device());
+            if (Status s = plan.pack_weight(weight_.data(), packed_weight_.data()); !s.ok()) return s;
+            arguments.packed_weight = packed_weight_.data();
+        }
         const bool of_input = of(Operation::input_gradient), of_weight = of(Operation::weight_gradient);
         if (!of_input) arguments.input = input_.data();
-        if (!of_weight) arguments.weight = weight_.data();
+        if (!of_weight && packed == 0) arguments.weight = weight_.data();
         if (is_forward()) arguments.bias = bias_.data(), arguments.output = output_.data();
         else arguments.output_gradient = output_.data();
         if (of_input) arguments.input_gradient = input_.data();
@@ -120,7 +123,13 @@ class FormattedRun {
   private:
     Operation operation_;
     Tensor input_, weight_, output_, bias_;
-    DeviceMemory workspace_;
+    DeviceMemory workspace_, packed_weight_;
+
+    static void make_nothing(DeviceMemory &memory, size_t bytes, Device device) {
+        if (bytes > memory.bytes()) memory = DeviceMemory(device, bytes + sizeof(float));
+        const std::vector<float> nothing(bytes / sizeof(float) + 1, std::nanf(""));
+        memory.copy_from_host(nothing.data(), std::min(memory.bytes(), nothing.size() * sizeof(float)));
+    }
 
     bool of(Operation operation) const { return operation_ == operation; }
     bool is_forward() const { return of(Operation::forward); }

@@ -41,6 +41,7 @@ class FormattedTest : public DeviceTest {
   protected:
     RandomProblems random{31 + random_seed()};
     Offsets offsets;  ///< of each tensor
+    bool packs_before = false;  ///< the weight
 
     /// By every kernel that takes the formats; how many there were. With an Inf or NaN at both ends of the picture that is
     /// summed over, results are finite where the oracle's are. Only by kernels whose names have `named` in them.
@@ -56,7 +57,7 @@ class FormattedTest : public DeviceTest {
         for (const PlanOptions &forced : for_every_kernel(p, wanted)) {
             if (forced.kernel.find(named) == std::string::npos) continue;
             const Trace trace(description(p, forced));
-            const Status status = run.run(Plan(p, forced));
+            const Status status = run.run(Plan(p, forced), packs_before);
             kernels++;
             if (may_refuse && !status.ok()) {
                 EXPECT_NE(std::string(status.message()).find("multiple of 16 bytes"), std::string::npos) << status.message();

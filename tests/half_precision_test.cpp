@@ -56,10 +56,21 @@ TEST_P(HalfPrecision, IsExactWithPhasesAsChannels) {
             }
 }
 
+// Every kernel of 16 bits takes them: what packs weights converts them, or a step before does, also where the caller packs before.
 TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
-    PlanOptions options;
-    options.input = options.output = {ElementType::float16, Layout::channels_last};
-    EXPECT_GE(expect_exact(Problem::parse(problems[0]), Operation::forward, options), 1);
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : {"n2ic24oc16ih3iw4kh4kw4sh2sw2ph1pw1", "n2g9ic9oc9ih4iw5kh3kw3ph1pw1", "n2ic16oc16ih6iw4kh1kw1"})
+                for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+                    PlanOptions options;
+                    options.input = options.output = options.weight = {type, layout};
+                    packs_before = false;
+                    const int kernels = expect_exact(Problem::parse(text), operation, options);
+                    options.weight.type = ElementType::float32;
+                    packs_before = true;
+                    EXPECT_EQ(expect_exact(Problem::parse(text), operation, options), kernels) << text;
+                    if (HasFailure()) return;
+                }
 }
 
 // Some kernels copy 16 bytes at a time: what lies at no multiple of as many they refuse before they run.

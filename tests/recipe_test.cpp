@@ -112,7 +112,7 @@ TEST(Recipe, RegionsAreAlignedAndThePackedWeightComesLast) {
         EXPECT_EQ(recipe.workspace_bytes(false), 0u);
         recipe.add_region("odd", 4);
         recipe.add_region("other", 12);
-        recipe.add_weight_packing(sum_step(k, Operand::weight, Operand::packed_weight), 20);
+        recipe.add_weight_packing({sum_step(k, Operand::weight, Operand::packed_weight)}, 20);
         EXPECT_EQ(recipe.regions()[0].offset, 0);
         EXPECT_EQ(recipe.regions()[1].offset, alignment);
         EXPECT_EQ(recipe.workspace_bytes(true), alignment + 12u);
@@ -124,7 +124,7 @@ TEST(Recipe, RegionsAreAlignedAndThePackedWeightComesLast) {
 TEST(Recipe, NamesWhatIsMissing) {
     const KernelTraits k = kernel(count_calls);
     Recipe recipe(Device::cpu);
-    recipe.add_weight_packing(sum_step(k, Operand::weight, Operand::packed_weight), 20);
+    recipe.add_weight_packing({sum_step(k, Operand::weight, Operand::packed_weight)}, 20);
     recipe.add(sum_step(k, Operand::packed_weight, Operand::output));
     float data;
     Arguments arguments;
@@ -140,7 +140,7 @@ TEST(Recipe, NamesWhatIsMissing) {
 TEST(Recipe, RunsEveryStepAndRehearsesThoseThatDiffer) {
     const KernelTraits k = kernel(count_calls);
     Recipe recipe(Device::cpu);
-    recipe.add_weight_packing(sum_step(k, Operand::weight, Operand::packed_weight), 20);
+    recipe.add_weight_packing({sum_step(k, Operand::weight, Operand::packed_weight)}, 20);
     recipe.add(sum_step(k, Operand::packed_weight, Operand::output));
     recipe.add(sum_step(k, Operand::packed_weight, Operand::output), true);
     float data[100];

@@ -32,7 +32,8 @@ double time_of_steps(const Candidate &candidate, const Machine &machine) {
 }  // namespace
 
 double estimated_time(const Candidate &candidate, const Machine &machine) {
-    return time_of_steps(candidate, machine) + turning_time(candidate.computation) + time_of_tap_products(candidate.computation);
+    const Computation &c = candidate.computation;
+    return time_of_steps(candidate, machine) + turning_time(c) + time_of_tap_products(c) + conversion_time(candidate.kernel, c);
 }
 
 }  // namespace conv_transpose

@@ -7,6 +7,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/kernel_properties.h"
+#include "choice/registry.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
 #include "problem/counting.h"
@@ -116,6 +117,14 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     if (c.packed_rows && copies_packed_taps(k)) return time - launch / 2;
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
+}
+
+// Weights of another type are converted before: a pass that the next one follows at once.
+double conversion_time(const KernelTraits &k, const Computation &c) {
+    const bool reads_weights = c.operation == Operation::forward || c.operation == Operation::input_gradient;
+    if (!reads_weights || !converts_weights(k, c.weight_format.type)) return 0;
+    const double bytes = double(bytes_of(c.weight_format.type)) + double(bytes_of(k.output.type));
+    return launch + bytes * double(c.problem_without_cells().weight_elements()) / H200::memory_bytes_per_second;
 }
 
 // Mirrored, and given with channels innermost, each lies in a row of its own: of 2.4 million 9 us more (k3, 512 to 512).

@@ -11,6 +11,7 @@ constexpr double launch = 2.1e-6;
 
 double picture_packing_time(const KernelTraits &kernel, const Computation &computation);
 double weight_packing_time(const KernelTraits &kernel, const Computation &computation);
+double conversion_time(const KernelTraits &kernel, const Computation &computation);
 double cell_packing_time(const Computation &computation);
 double group_packing_time(const Computation &computation);
 double mirroring_time(const KernelTraits &kernel, const Computation &computation);

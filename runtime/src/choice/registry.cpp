@@ -109,4 +109,18 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
            helper.winograd_points == kernel.winograd_points;
 }
 
+bool rounds_to(const KernelTraits &helper, ElementType made) {
+    return helper.role == KernelRole::channel_packing && helper.input.type == ElementType::float32 && helper.output.type == made;
+}
+
+bool converts_weights(const KernelTraits &kernel, ElementType given) {
+    const ElementType made = kernel.output.type;
+    if (given != ElementType::float32 || bytes_of(made) != 2) return false;
+    const auto any = [](auto is) { return registry().any_helper(is); };
+    const bool reads_it = kernel.weight_layout == WeightLayout::as_given
+                              ? kernel.weight.type == given
+                              : any([&](const KernelTraits &k) { return packs_weights(k, kernel, given); });
+    return !reads_it && any([&](const KernelTraits &k) { return k.device == kernel.device && rounds_to(k, made); });
+}
+
 }  // namespace conv_transpose

@@ -96,6 +96,12 @@ ElementType packed_weight_type(const KernelTraits &kernel);
 /// Whether a helper packs weights of the given elements as a kernel reads them.
 bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, ElementType given);
 
+/// Whether weights in float32 are rounded to the 16 bits of its pictures before it, or what packs for it, reads them.
+bool converts_weights(const KernelTraits &kernel, ElementType given);
+
+/// Whether a helper rounds float32 to elements of that type.
+bool rounds_to(const KernelTraits &helper, ElementType made);
+
 }  // namespace conv_transpose
 
 #endif

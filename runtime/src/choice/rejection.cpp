@@ -58,6 +58,10 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
            tensor.format_of(k, operation).type == given.type;
 }
 
+bool reads_weights(Operation operation) {
+    return operation == Operation::forward || operation == Operation::input_gradient;
+}
+
 // A weight of one position lies the same in both layouts, and so do rows of phases, of channels_first.
 std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {
@@ -72,6 +76,10 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
             if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
+        }
+        if (tensor.asked == &PlanOptions::weight && reads_weights(options.operation) && converts_weights(k, wanted.type)) {
+            if (c.problem.weight_elements() > max_elements_32bit()) return "a launch cannot convert so many weights";
+            wanted.type = k.output.type;
         }
         // A picture of one position may be read as a row of channels, by kernels that take one.
         if (!takes_format(k, tensor, options.operation, wanted) ||
@@ -201,10 +209,10 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
 
 bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operation operation, TensorFormat wanted) {
     const TensorFormat is = tensor.format_of(k, operation);
-    const bool reads_weights = operation == Operation::forward || operation == Operation::input_gradient;
-    if (!reads_weights && tensor.asked == &PlanOptions::weight && k.any_result) return true;
+    const bool is_read = reads_weights(operation);
+    if (!is_read && tensor.asked == &PlanOptions::weight && k.any_result) return true;
     // What is packed must have a helper of its type, whatever the kernel's own is.
-    if (reads_weights && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
+    if (is_read && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
         return packs(k, tensor, operation, wanted);
     // What adds parts of outputs writes every layout.
     const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output &&

@@ -49,8 +49,8 @@ Operand Recipe::add_region(const char *name, int64_t bytes) {
     return static_cast<Operand>(index);
 }
 
-void Recipe::add_weight_packing(Step step, int64_t bytes) {
-    packing_.push_back(std::move(step));
+void Recipe::add_weight_packing(std::vector<Step> steps, int64_t bytes) {
+    packing_ = std::move(steps);
     packed_weight_bytes_ = bytes;
 }
 
@@ -63,7 +63,7 @@ const char *Recipe::missing_argument(const Arguments &arguments) const noexcept 
     const bool packs = !packing_.empty() && !arguments.packed_weight;
     for (const NamedArgument &a : arguments_by_name) {
         if (a.address(arguments) || a.operand == Operand::packed_weight) continue;
-        if (packs && uses(packing_[0], a.operand)) return a.name;
+        if (packs && uses(packing_.front(), a.operand)) return a.name;
         for (const Pass &pass : passes_)
             for (const MovingStep &moving : pass.steps)
                 if (uses(moving.step, a.operand)) return a.name;
@@ -79,7 +79,7 @@ Status Recipe::run(const Arguments &arguments, void *workspace, RunContext &cont
         addresses[static_cast<size_t>(Operand::first_region) + i] = begin + regions_[i].offset;
     if (!packing_.empty() && !arguments.packed_weight) {
         at(addresses, Operand::packed_weight) = begin + aligned(end_of_regions());
-        if (Status s = packing_[0].run(addresses, {}, context); !s.ok()) return s;
+        if (Status s = run_packing(addresses, context); !s.ok()) return s;
     }
     for (const Pass &pass : passes_)
         if (Status s = run(pass, addresses, context); !s.ok()) return s;
@@ -113,7 +113,13 @@ Status Recipe::pack_weight(const void *weight, void *packed, RunContext &context
     Addresses addresses{};
     at(addresses, Operand::weight) = const_cast<void *>(weight);
     at(addresses, Operand::packed_weight) = packed;
-    return packing_.empty() ? Status() : packing_[0].run(addresses, {}, context);
+    return run_packing(addresses, context);
+}
+
+Status Recipe::run_packing(const Addresses &addresses, RunContext &context) const noexcept {
+    for (const Step &step : packing_)
+        if (Status s = step.run(addresses, {}, context); !s.ok()) return s;
+    return {};
 }
 
 }  // namespace conv_transpose

@@ -39,9 +39,9 @@ class Recipe {
         add_block({image, outer.rest(), group, inner.rest()}, 1, 1);
     }
 
-    /// The step that packs the weight into Operand::packed_weight, which has so many bytes. It is left out where the
+    /// The steps that pack the weight into Operand::packed_weight, which has so many bytes. They are left out where the
     /// caller has packed before; else the packed weight is a region of the workspace, too.
-    void add_weight_packing(Step step, int64_t bytes);
+    void add_weight_packing(std::vector<Step> steps, int64_t bytes);
 
     std::size_t workspace_bytes(bool with_packed_weight) const noexcept;
     std::size_t packed_weight_bytes() const noexcept { return packed_weight_bytes_; }
@@ -72,12 +72,13 @@ class Recipe {
     Device device_;
     std::vector<Region> regions_;
     std::vector<Pass> passes_;
-    std::vector<Step> packing_;  // none or one
+    std::vector<Step> packing_;
     int64_t packed_weight_bytes_ = 0;
 
     void add_pass(std::vector<Step> steps, const std::vector<Step> &next_outer, const std::vector<Step> &next_inner,
                   std::array<int64_t, 2> launches, bool repeats);
     Status run(const Pass &pass, const Addresses &addresses, RunContext &context) const noexcept;
+    Status run_packing(const Addresses &addresses, RunContext &context) const noexcept;
     int64_t end_of_regions() const noexcept;
     int64_t aligned(int64_t bytes) const noexcept;
 };

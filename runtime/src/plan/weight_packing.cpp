@@ -18,6 +18,7 @@ namespace {
 
 // As it is packed. Where a group has one channel of either side, both layouts are the same.
 TensorFormat given_format(const KernelTraits &kernel, TensorFormat format) {
+    if (converts_weights(kernel, format.type)) format.type = kernel.output.type;
     return kernel.packs_groups ? TensorFormat{format.type, Layout::channels_first} : format;
 }
 
@@ -85,9 +86,16 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
     if (c_.packed_rows && copies_packed_taps(kernel))
         rows_.emplace(kernel.device, given_, packed_row_channels(kernel, c_), taps_);
-    if (kernel.weight_layout == WeightLayout::as_given) return;
-    packing_ = &packing_kernel();
-    packed_channels_ = round_up(channels_ * c_.joined_groups * product(channel_phases_), kernel.weight_channel_multiple);
+    if (kernel.weight_layout != WeightLayout::as_given) {
+        packing_ = &packing_kernel();
+        packed_channels_ = round_up(channels_ * c_.joined_groups * product(channel_phases_), kernel.weight_channel_multiple);
+    }
+    from_ = c_.weight_operand;
+    if (given_.type == c_.weight_format.type) return;
+    conversion_ = &helper_kernel(KernelRole::channel_packing, kernel.device,
+                                 [&](const KernelTraits &k) { return rounds_to(k, given_.type); });
+    constexpr int64_t alignment = 128;
+    from_ = packed_, from_offset_ = round_up(packed_elements(), alignment);
 }
 
 const KernelTraits &WeightPacking::packing_kernel() const {
@@ -135,11 +143,11 @@ View WeightPacking::given() const {
         int64_t first = taps_, step = tap, second = summed_, next = transposed_ ? inner : outer;
         if (sums_inside()) std::swap(first, second), std::swap(step, next);
         if (next == first * step) first *= std::exchange(second, 1);
-        View runs(c_.weight_operand, 0, {first, 1, channels_, second, groups_}, given_.type);
+        View runs(from_, from_offset_, {first, 1, channels_, second, groups_}, given_.type);
         return runs.set_stride(0, step).set_stride(2, transposed_ ? outer : inner).set_stride(3, next).set_stride(4, group);
     }
     const Extents window = joins_taps() ? Extents{taps_ * taps_outside_, 1} : window_;
-    View view(c_.weight_operand, mirrored_ ? (taps_ - 1) * tap : 0,
+    View view(from_, from_offset_ + (mirrored_ ? (taps_ - 1) * tap : 0),
               joined(window, {channels_, summed_ / taps_outside_, groups_ * c_.joined_groups}), given_.type);
     const int rank = static_cast<int>(window.size());
     int64_t stride = mirrored_ ? -tap : tap;
@@ -172,7 +180,7 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     // Kernels that read single taps read them turned round where they are.
     const bool turned_round = mirrored_ && stages_columns(kernel_);
     const int64_t first = turned_round ? (taps - 1) * tap : 0;
-    View view(c_.weight_operand, range.first_group * group + first, joined(window, {out, in, range.groups}), given_.type);
+    View view(from_, from_offset_ + range.first_group * group + first, joined(window, {out, in, range.groups}), given_.type);
     int64_t stride = turned_round ? -tap : tap;
     for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
@@ -189,7 +197,7 @@ View WeightPacking::rows() const {
 
 Step WeightPacking::row_step() const {
     const auto [tap, channel] = LayoutStrides(given_.layout, summed_, taps_);
-    View from(c_.weight_operand, 0, {taps_, summed_, 1, channels_ * groups_}, given_.type);
+    View from(from_, from_offset_, {taps_, summed_, 1, channels_ * groups_}, given_.type);
     return rows_->step(from.set_stride(0, tap).set_stride(1, channel).set_stride(3, taps_ * summed_), rows());
 }
 
@@ -204,17 +212,39 @@ View WeightPacking::view_of_rows(const LaunchRange &range) const {
         .set_stride(kernel_.rank + 2, channels_ * of_channel);
 }
 
+// Of the packed weight, where anything packs.
+int64_t WeightPacking::packed_elements() const {
+    if (rows_) return channels_ * groups_ * taps_ * packed_row_channels(kernel_, c_);
+    return packing_ ? product(packed_extents(groups_)) : 0;
+}
+
+int64_t WeightPacking::converted_elements() const { return channels_ * summed_ * groups_ * c_.joined_groups * taps_; }
+
 int64_t WeightPacking::packed_bytes() const {
-    const int64_t elements = rows_ ? channels_ * groups_ * taps_ * packed_row_channels(kernel_, c_)
-                                   : product(packed_extents(groups_));
-    return bytes_of(packed_type()) * elements;
+    const int64_t converted = bytes_of(given_.type) * (from_offset_ + converted_elements());
+    return conversion_ ? converted : bytes_of(packed_type()) * packed_elements();
 }
 
 void WeightPacking::add_to(Recipe &recipe) {
-    if (!packing_ && !rows_) return;
-    if (c_.weight_operand == Operand::weight) return recipe.add_weight_packing(step(), packed_bytes());
+    if (!packing_ && !rows_ && !conversion_) return;
+    if (c_.weight_operand == Operand::weight) return recipe.add_weight_packing(steps(), packed_bytes());
     packed_ = recipe.add_region("packed weight", packed_bytes());
     recipe.add(step());
+}
+
+std::vector<Step> WeightPacking::steps() const {
+    std::vector<Step> all;
+    if (conversion_) all.push_back(conversion_step());
+    if (packing_ || rows_) all.push_back(step());
+    return all;
+}
+
+Step WeightPacking::conversion_step() const {
+    const Extents all{converted_elements(), 1, 1, 1};
+    return Launch<Family::channel_packing>(*conversion_)
+        .set("picture", View(c_.weight_operand, 0, all, c_.weight_format.type))
+        .set("packed", View(packed_, from_offset_, all, given_.type))
+        .step();
 }
 
 Step WeightPacking::step() const {

@@ -1,5 +1,5 @@
-// The weights of an operation in the order that its kernel reads them: packed by a kernel of their own where
-// that is not the order in which they are given.
+// The weights of an operation as its kernel reads them: packed by a kernel of their own where they are given in another order, and
+// converted where they are of another type.
 #ifndef CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 #define CONV_TRANSPOSE_RUNTIME_WEIGHT_PACKING_H
 
@@ -16,7 +16,7 @@ class WeightPacking {
     /// Throws Unsupported if this build cannot pack for the kernel.
     WeightPacking(const KernelTraits &kernel, const Computation &computation);
 
-    /// Adds the step that packs, where the kernel does not read weights as they are given. No caller has packed before what
+    /// Adds the steps that convert and pack, where the kernel does not read weights as they are given. No caller has packed before what
     /// is no weight: that has a region of its own.
     void add_to(Recipe &recipe);
 
@@ -26,10 +26,10 @@ class WeightPacking {
   private:
     const KernelTraits &kernel_;
     const Computation c_;  // as the kernel counts channels
-    const KernelTraits *packing_ = nullptr;
+    const KernelTraits *packing_ = nullptr, *conversion_ = nullptr;
     std::optional<RowPacking> rows_;  // of a kernel that copies taps
     Operand packed_ = Operand::packed_weight;
-    const TensorFormat given_;
+    const TensorFormat given_;  // to what packs, or to the kernel
     const Extents window_;  // innermost first
     const Extents channel_phases_, summed_phases_;  // phases that are channels of the product
     const Extents packed_window_;  // of a phase
@@ -39,13 +39,19 @@ class WeightPacking {
     const int64_t groups_;  // 1 where groups are packed as channels
     const int64_t channels_, summed_;  // that one group computes, and that it sums over, as they are given
     int64_t packed_channels_ = 0, packed_summed_ = 0;
+    Operand from_ = Operand::weight;  // what is given_, and where in it: converted weights lie behind packed ones
+    int64_t from_offset_ = 0;
 
     ElementType packed_type() const noexcept;
     bool joins_taps() const noexcept;
     bool packs_panels() const noexcept;
     bool sums_inside() const noexcept;
+    int64_t packed_elements() const;
+    int64_t converted_elements() const;
     int64_t packed_bytes() const;
     const KernelTraits &packing_kernel() const;
+    std::vector<Step> steps() const;
+    Step conversion_step() const;
     Step step() const;
     Step gemm_step() const;
     Step tensor_core_step() const;

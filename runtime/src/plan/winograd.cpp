@@ -32,9 +32,9 @@ class WinogradRecipe {
         View weight = weights(Operand::weight);
         for (int i = 0; i < 2 && !gradient; i++) weight.set_min(i, -last[i]);
         recipe_.add_weight_packing(
-            tiles(KernelRole::winograd_taps, Operand::packed_weight, weight,
-                  gradient ? Positions{one, one, strides(1), strides(1)} : Positions{strides(1), one, one, strides(-1)},
-                  {whole_.right_rows, whole_.terms}),
+            {tiles(KernelRole::winograd_taps, Operand::packed_weight, weight,
+                   gradient ? Positions{one, one, strides(1), strides(1)} : Positions{strides(1), one, one, strides(-1)},
+                   {whole_.right_rows, whole_.terms})},
             sizeof(float) * whole_.right_elements());
         recipe_.add_launches({p_.batch, whole_.images}, {1, 1}, [&](const LaunchRange &range) {
             const WinogradSizes sizes = whole_.of_images(range.images);
