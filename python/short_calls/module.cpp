@@ -121,6 +121,14 @@ PyObject *compute(const Operands &operands, const Attributes &attributes, PyObje
     return steps->run(slots, &answer) ? answer : nullptr;
 }
 
+// Parameters in float32 beside a picture of 16 bits are autocast's, once it has cast the picture.
+bool have_one_type(const Operands &operands) {
+    const DLTensor &picture = operands.borrowed[0];
+    for (int i = 1; i < 2 + operands.has_bias(); i++)
+        if (operands.borrowed[i].type != picture.type || operands.borrowed[i].bits != picture.bits) return false;
+    return true;
+}
+
 bool requires_gradient(PyObject *tensor) {
     return tensor != Py_None && is_true(PyObject_GetAttr(tensor, names.requires_grad));
 }
@@ -138,7 +146,7 @@ PyObject *forward(PyObject *, PyObject *const *arguments, Py_ssize_t count) {
         is_true(PyObject_CallFunctionObjArgs(torch.has_torch_function, operands.input, nullptr)) ||
         torch.is_looked_into() ||
         (arguments[10] != Py_True && is_true(PyObject_CallNoArgs(torch.autocast_enabled))) ||
-        !operands.borrow() || !operands.have_rank(rank) ||
+        !operands.borrow() || !operands.have_rank(rank) || (arguments[10] != Py_True && !have_one_type(operands)) ||
         !attributes.read(rank, arguments[4], arguments[5], arguments[6], arguments[7], arguments[8]))
         return the_long_way();
     PyObject *precision = arguments[9] == Py_None ? automatic : arguments[9];

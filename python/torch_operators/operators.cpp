@@ -45,8 +45,8 @@ MemoryFormat channels_last(int64_t dimensions) {
     return dimensions == 5 ? MemoryFormat::ChannelsLast3d : MemoryFormat::ChannelsLast;
 }
 
-conv_transpose_element_type element_type(const Tensor &tensor) {
-    switch (tensor.scalar_type()) {
+conv_transpose_element_type element_type(ScalarType type) {
+    switch (type) {
         case ScalarType::Float: return CONV_TRANSPOSE_ELEMENT_FLOAT32;
         case ScalarType::Half: return CONV_TRANSPOSE_ELEMENT_FLOAT16;
         case ScalarType::BFloat16: return CONV_TRANSPOSE_ELEMENT_BFLOAT16;
@@ -62,23 +62,28 @@ Tensor as_read(const Tensor &tensor, bool last) {
     return reinterpret_cast<uintptr_t>(dense.data_ptr()) % 16 == 0 ? dense : torch::stable::clone(dense);
 }
 
-// One call: its operands and the result have one type, device and layout.
+// One call: its operands and the result have one device and layout, and, but for parameters in float32, one type.
 class Operation {
   public:
-    Operation(conv_transpose_operation operation, const Tensor &first, const Tensor &second)
-        : rank_(first.dim() - 2), last_(lies_channels_last(first) || lies_channels_last(second)), like_(first),
-          operands_{first, second} {
+    // `weight`: the type of the weight, or of its gradient.
+    Operation(conv_transpose_operation operation, const Tensor &first, const Tensor &second, ScalarType weight)
+        : rank_(first.dim() - 2), last_(lies_channels_last(first) || lies_channels_last(second)),
+          result_type_(is_of_parameter(operation) ? weight : first.scalar_type()), like_(first), operands_{first, second} {
         STD_TORCH_CHECK(rank_ >= 1 && rank_ <= 3, "conv_transpose: a picture has ", first.dim(),
                         " dimensions, but it must have batch, channels and one to three axes");
         STD_TORCH_CHECK(second.dim() == first.dim(), "conv_transpose: operands have ", first.dim(), " and ", second.dim(),
                         " dimensions, but they must have the same number");
-        STD_TORCH_CHECK(second.scalar_type() == first.scalar_type() && second.device() == first.device(),
-                        "conv_transpose: operands must be of one type and on one device");
+        const ScalarType picture = first.scalar_type();
+        STD_TORCH_CHECK(second.scalar_type() == (is_of_parameter(operation) ? picture : weight) && second.device() == first.device(),
+                        "conv_transpose: pictures must be of one type, and operands on one device");
+        STD_TORCH_CHECK(weight == picture || weight == ScalarType::Float,
+                        "conv_transpose: parameters must be float32, or of the picture's type");
         call_.problem.rank = rank_;
         call_.options.operation = operation;
         call_.options.device = first.is_cuda() ? CONV_TRANSPOSE_CUDA : CONV_TRANSPOSE_CPU;
         const conv_transpose_layout layout = last_ ? CONV_TRANSPOSE_CHANNELS_LAST : CONV_TRANSPOSE_CHANNELS_FIRST;
-        call_.options.input = call_.options.weight = call_.options.output = {element_type(first), layout};
+        call_.options.input = call_.options.output = {element_type(picture), layout};
+        call_.options.weight = {element_type(weight), layout};
     }
 
     conv_transpose_axis &axis(int64_t i) {
@@ -110,7 +115,7 @@ class Operation {
         for (int64_t size : shape)
             STD_TORCH_CHECK(size >= 0, "conv_transpose: operands have sizes that do not belong together");
         const bool has_last = last_ && shape.size() > 1;
-        const Tensor result = torch::stable::empty(shape, like_.scalar_type(), std::nullopt, like_.device(), std::nullopt,
+        const Tensor result = torch::stable::empty(shape, result_type_, std::nullopt, like_.device(), std::nullopt,
                                                    has_last ? channels_last(rank_ + 2) : MemoryFormat::Contiguous);
         const Tensor a = as_read(operands_[0], last_), b = as_read(operands_[1], last_);
         call_.options.bias = bias != nullptr;
@@ -128,16 +133,21 @@ class Operation {
     }
 
   private:
+    static bool is_of_parameter(conv_transpose_operation operation) {
+        return operation == CONV_TRANSPOSE_WEIGHT_GRADIENT || operation == CONV_TRANSPOSE_BIAS_GRADIENT;
+    }
+
     Call call_{};
     int64_t rank_;
     bool last_;
+    ScalarType result_type_;
     Tensor like_;
     std::array<Tensor, 2> operands_;
 };
 
 Tensor forward(const Tensor &input, const Tensor &weight, const std::optional<Tensor> &bias, Sizes stride, Sizes padding,
                Sizes output_padding, int64_t groups, Sizes dilation, std::string precision) {
-    Operation operation(CONV_TRANSPOSE_FORWARD, input, weight);
+    Operation operation(CONV_TRANSPOSE_FORWARD, input, weight, weight.scalar_type());
     const Attributes a{stride, padding, output_padding, groups, dilation, precision};
     STD_TORCH_CHECK(weight.size(0) == input.size(1), "conv_transpose: weight has ", weight.size(0),
                     " input channels, but input has ", input.size(1));
@@ -160,7 +170,7 @@ Tensor forward(const Tensor &input, const Tensor &weight, const std::optional<Te
 // The gradient of the input that has an output of this shape.
 Tensor input_gradient(const Tensor &gradient, const Tensor &weight, Sizes stride, Sizes padding, Sizes output_padding,
                       int64_t groups, Sizes dilation, std::string precision) {
-    Operation operation(CONV_TRANSPOSE_INPUT_GRADIENT, gradient, weight);
+    Operation operation(CONV_TRANSPOSE_INPUT_GRADIENT, gradient, weight, weight.scalar_type());
     operation.take({stride, padding, output_padding, groups, dilation, precision}, gradient.size(0), weight.size(0),
                    weight.size(1) * groups);
     STD_TORCH_CHECK(gradient.size(1) == weight.size(1) * groups, "conv_transpose: the output gradient has ",
@@ -180,8 +190,8 @@ Tensor input_gradient(const Tensor &gradient, const Tensor &weight, Sizes stride
 
 // The gradient of the weight with which this input has an output of this shape.
 Tensor weight_gradient(const Tensor &gradient, const Tensor &input, Sizes stride, Sizes padding, Sizes output_padding,
-                       int64_t groups, Sizes dilation, std::string precision) {
-    Operation operation(CONV_TRANSPOSE_WEIGHT_GRADIENT, gradient, input);
+                       int64_t groups, Sizes dilation, std::string precision, std::optional<ScalarType> dtype) {
+    Operation operation(CONV_TRANSPOSE_WEIGHT_GRADIENT, gradient, input, dtype.value_or(gradient.scalar_type()));
     operation.take({stride, padding, output_padding, groups, dilation, precision}, input.size(0), input.size(1),
                    gradient.size(1));
     Sizes shape{input.size(1), gradient.size(1) / groups};
@@ -198,8 +208,8 @@ Tensor weight_gradient(const Tensor &gradient, const Tensor &input, Sizes stride
 }
 
 // The bias is that of a problem with a kernel of one element, whose output is the gradient that is given.
-Tensor bias_gradient(const Tensor &gradient) {
-    Operation operation(CONV_TRANSPOSE_BIAS_GRADIENT, gradient, gradient);
+Tensor bias_gradient(const Tensor &gradient, std::optional<ScalarType> dtype) {
+    Operation operation(CONV_TRANSPOSE_BIAS_GRADIENT, gradient, gradient, dtype.value_or(gradient.scalar_type()));
     const Sizes ones(gradient.dim() - 2, 1), zeros(gradient.dim() - 2, 0);
     operation.take({ones, zeros, zeros, 1, ones, "float32"}, gradient.size(0), 1, gradient.size(1));
     for (int64_t i = 0; i < gradient.dim() - 2; i++) operation.axis(i).input = gradient.size(i + 2), operation.axis(i).kernel = 1;
@@ -223,8 +233,9 @@ void implement(torch::stable::detail::StableLibrary &library) {
 STABLE_TORCH_LIBRARY(conv_transpose, library) {
     library.def("conv_transpose2d(Tensor input, Tensor weight, Tensor? bias, " CONV_TRANSPOSE_ATTRIBUTES ") -> Tensor");
     library.def("input_gradient(Tensor output_gradient, Tensor weight, " CONV_TRANSPOSE_ATTRIBUTES ") -> Tensor");
-    library.def("weight_gradient(Tensor output_gradient, Tensor input, " CONV_TRANSPOSE_ATTRIBUTES ") -> Tensor");
-    library.def("bias_gradient(Tensor output_gradient) -> Tensor");
+    library.def("weight_gradient(Tensor output_gradient, Tensor input, " CONV_TRANSPOSE_ATTRIBUTES
+                ", ScalarType? dtype=None) -> Tensor");
+    library.def("bias_gradient(Tensor output_gradient, ScalarType? dtype=None) -> Tensor");
 }
 STABLE_TORCH_LIBRARY_IMPL(conv_transpose, CPU, library) { implement(library); }
 STABLE_TORCH_LIBRARY_IMPL(conv_transpose, CUDA, library) { implement(library); }

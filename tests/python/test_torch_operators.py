@@ -48,24 +48,29 @@ assert torch.equal(y, expected), (y - expected).abs().max()
 """, tmp_path)
 
 
+@pytest.mark.parametrize("mixed", (False, True))
 @pytest.mark.parametrize("dtype", (torch.float32, torch.float16, torch.bfloat16))
-def test_all_operations_formats_and_layouts(tmp_path, dtype):
+def test_all_operations_formats_and_layouts(tmp_path, dtype, mixed):
     torch.manual_seed(1)
     attributes = ([2, 3], [1, 0], [1, 0], 2, [1, 1], "float32")
     x, w, b = (torch.randint(-4, 5, size).to(dtype) for size in ((2, 4, 5, 6), (4, 3, 3, 4), (6,)))
+    of_parameters = (torch.float32,) if mixed else ()
+    if mixed:
+        w, b = w.float(), b.float()
     operators, cases = torch.ops.conv_transpose, []
     for layout in (torch.contiguous_format, torch.channels_last):
         input, weight = x.contiguous(memory_format=layout), w.contiguous(memory_format=layout)
         y = operators.conv_transpose2d(input, weight, b, *attributes)
         g = torch.randint_like(y, -3, 4)
-        cases.append((input, weight, b, attributes, g, y, operators.input_gradient(g, weight, *attributes),
-                      operators.weight_gradient(g, input, *attributes), operators.bias_gradient(g)))
+        cases.append((input, weight, b, attributes, of_parameters, g, y, operators.input_gradient(g, weight, *attributes),
+                      operators.weight_gradient(g, input, *attributes, *of_parameters),
+                      operators.bias_gradient(g, *of_parameters)))
     torch.save(cases, tmp_path / "cases.pt")
     in_a_process_of_its_own("""
 ops = torch.ops.conv_transpose
-for input, weight, bias, attributes, g, *expected in torch.load("cases.pt"):
+for input, weight, bias, attributes, of_parameters, g, *expected in torch.load("cases.pt"):
     got = [ops.conv_transpose2d(input, weight, bias, *attributes), ops.input_gradient(g, weight, *attributes),
-           ops.weight_gradient(g, input, *attributes), ops.bias_gradient(g)]
+           ops.weight_gradient(g, input, *attributes, *of_parameters), ops.bias_gradient(g, *of_parameters)]
     for a, b in zip(got, expected):
         assert a.dtype == b.dtype and a.stride() == b.stride() and torch.equal(a, b), (a, b)
 """, tmp_path)
@@ -83,7 +88,7 @@ def refused(rule, *arguments):
         raise AssertionError(rule)
 ones, zeros = [1, 1], [0, 0]
 refused("another type than float32", x.double(), w.double(), None, ones, zeros, zeros, 1, ones, "float32")
-refused("one type and on one device", x, w.half(), None, ones, zeros, zeros, 1, ones, "float32")
+refused("must be float32, or of the picture's type", x, w.half(), None, ones, zeros, zeros, 1, ones, "float32")
 refused("5 input channels", x, torch.zeros(5, 3, 3, 3), None, ones, zeros, zeros, 1, ones, "float32")
 refused("3 elements of the weight's type", x, w, torch.zeros(2), ones, zeros, zeros, 1, ones, "float32")
 refused("must be positive", x, w, None, ones, zeros, zeros, 0, ones, "float32")

@@ -25,12 +25,15 @@ def operator_arguments(device):
         "input_gradient": (g, w, *ATTRIBUTES),
         "weight_gradient": (g, x, *ATTRIBUTES),
         "bias_gradient": (g,),
+        "weight_gradient in float32": (g.bfloat16().detach(), x.bfloat16().detach(), *ATTRIBUTES, torch.float32),
+        "bias_gradient in float32": (g.bfloat16().detach(), torch.float32),
     }
 
 
-@pytest.mark.parametrize("name", ["conv_transpose2d", "input_gradient", "weight_gradient", "bias_gradient"])
+@pytest.mark.parametrize("name", ["conv_transpose2d", "input_gradient", "weight_gradient", "bias_gradient",
+                                  "weight_gradient in float32", "bias_gradient in float32"])
 def test_opcheck(name, device):
-    torch.library.opcheck(getattr(operators, name).default, operator_arguments(device)[name])
+    torch.library.opcheck(getattr(operators, name.split()[0]).default, operator_arguments(device)[name])
 
 
 class Network(nn.Module):

@@ -28,8 +28,8 @@ def _folded(tensor: Tensor, samples: Optional[int], into: int, count: Any) -> Te
 
 
 def _with_groups(attributes: tuple[Any, ...], count: Any) -> tuple[Any, ...]:
-    stride, padding, output_padding, groups, dilation, precision = attributes
-    return stride, padding, output_padding, groups * count, dilation, precision
+    stride, padding, output_padding, groups, *others = attributes
+    return stride, padding, output_padding, groups * count, *others
 
 
 def _over_shared_weight(operation: Any, count: Any, first: Tensor, samples: int, *others: Any) -> tuple[Tensor, int]:
@@ -59,7 +59,7 @@ def _forward(info: Any, in_dims: Any, input: Tensor, weight: Tensor, bias: Optio
         _over_shared_weight(forward, count, input, input_samples, weight, None, *attributes)
     assert bias is not None
     biases = bias.movedim(bias_samples, 0)
-    return result + biases.reshape(count, 1, -1, *(1 for _ in result.shape[3:])), samples
+    return result + biases.to(result.dtype).reshape(count, 1, -1, *(1 for _ in result.shape[3:])), samples
 
 
 def _input_gradient(info: Any, in_dims: Any, output_gradient: Tensor, weight: Tensor,
@@ -78,8 +78,8 @@ def _weight_gradient(info: Any, in_dims: Any, output_gradient: Tensor, input: Te
                         attributes)
 
 
-def _bias_gradient(info: Any, in_dims: Any, output_gradient: Tensor) -> tuple[Tensor, int]:
-    result = bias_gradient(_folded(output_gradient, in_dims[0], 1, info.batch_size))
+def _bias_gradient(info: Any, in_dims: Any, output_gradient: Tensor, *dtype: Any) -> tuple[Tensor, int]:
+    result = bias_gradient(_folded(output_gradient, in_dims[0], 1, info.batch_size), *dtype)
     return _split(result, 0, info.batch_size, result.shape[0] // info.batch_size), 0
 
 

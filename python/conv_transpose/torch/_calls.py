@@ -91,14 +91,17 @@ def _place(device: Union[int, torch.device]) -> str:
     return str(device) if isinstance(device, torch.device) else "cpu" if device < 0 else f"cuda:{device}"
 
 
-def check_formats(tensors: dict[str, tuple[torch.dtype, Any]]) -> None:
-    """Of tensors by name; a device is a torch.device, or what get_device() gives."""
+def check_formats(tensors: dict[str, tuple[torch.dtype, Any]], mixed: bool = True) -> None:
+    """Of tensors by name; a device is a torch.device, or what get_device() gives. `mixed`: weight and bias may be float32
+    beside a picture of 16 bits."""
     (first, (dtype, device)), *others = tensors.items()
     if dtype not in FORMATS:
         raise InvalidProblem(f"{first} is {dtype}, but it must be torch.float32, torch.float16 or torch.bfloat16")
     for name, (other_dtype, other_device) in others:
-        if other_dtype != dtype:
-            raise InvalidProblem(f"{name} is {other_dtype}, but it must be {dtype}, as {first} is")
+        like = "weight" if name == "bias" and "weight" in tensors else first
+        may_be_float32 = mixed and name == "weight" and other_dtype == torch.float32
+        if other_dtype != tensors[like][0] and not may_be_float32:
+            raise InvalidProblem(f"{name} is {other_dtype}, but it must be {tensors[like][0]}, as {like} is")
         if other_device != device:
             raise InvalidProblem(f"{name} is on {_place(other_device)}, but it must be on {_place(device)}, as {first} "
                                  "is")
@@ -108,17 +111,18 @@ _FIRST = torch.contiguous_format
 _Formats = tuple[_TensorFormat, ...]  # of operands and result
 
 
-def _ways(operands: list[_Signature], dtype: torch.dtype, wanted: torch.memory_format) -> Iterator[_Formats]:
+def _ways(operands: list[_Signature], result_type: torch.dtype, wanted: torch.memory_format) -> Iterator[_Formats]:
     """How an operation may be computed, best first: as the operands lie; with none but layouts converted; through
     float32. One layout for all but the weight, which is small, is tried before one for all."""
+    types = [operand.dtype for operand in operands]
     last = torch.channels_last if len(operands[0].shape) == 4 else torch.channels_last_3d
     dense = [dense_formats(operand.shape, operand.stride) for operand in operands]
     as_they_lie = tuple(formats[0] if formats and wanted not in formats else wanted for formats in dense)
-    yield (*((dtype, lies) for lies in as_they_lie), (dtype, wanted))
+    yield (*zip(types, as_they_lie), (result_type, wanted))
     for layout in dict.fromkeys((wanted, last, _FIRST)):
         if layout == _FIRST or len(operands[0].shape) > 3:
-            yield ((dtype, layout), *((dtype, lies) for lies in as_they_lie[1:]), (dtype, layout))
-            yield tuple((dtype, layout) for _ in range(len(operands) + 1))
+            yield ((types[0], layout), *zip(types[1:], as_they_lie[1:]), (result_type, layout))
+            yield tuple((dtype, layout) for dtype in (*types, result_type))
     yield tuple((torch.float32, _FIRST) for _ in range(len(operands) + 1))
 
 
@@ -185,11 +189,13 @@ def _kept_by_pytorch(precision: str, tensor: Tensor) -> bool:
 
 
 def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result: str, result_shape: tuple[int, ...],
-               bias: Optional[_Signature] = None, precision: str = "float32", **options: Any) -> _CallOrMissing:
-    """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`."""
+               bias: Optional[_Signature] = None, precision: str = "float32", dtype: Optional[torch.dtype] = None,
+               **options: Any) -> _CallOrMissing:
+    """`operands` by what they are in a problem (input, weight or output, or a gradient of it), as is `result`, which has `dtype`,
+    or that of the first operand."""
     options = dict(options, precision=precision.removesuffix(STRICT), strict_propagation=precision.endswith(STRICT))
     signatures = list(operands.values())
-    dtype, index = signatures[0].dtype, signatures[0].device
+    dtype, index = dtype or signatures[0].dtype, signatures[0].device
     wanted = common_format(*((operand.shape, operand.stride) for operand in signatures))
     options.update(device="cpu" if index < 0 else "cuda", bias=bias is not None)
     try:
@@ -201,11 +207,11 @@ def _make_call(problem: dict[str, Any], operands: dict[str, _Signature], result:
     except Unsupported as refusal:
         return _fallback.Missing(refusal)
     *formats, (result_type, result_layout) = way
-    copies = [None if own == dtype and layout in dense_formats(operand.shape, operand.stride) else (own, layout)
+    copies = [None if own == operand.dtype and layout in dense_formats(operand.shape, operand.stride) else (own, layout)
               for operand, (own, layout) in zip(signatures, formats)]
     if bias is not None:
         own = formats[1][0]  # the weight's
-        copies.append(None if own == dtype and _FIRST in dense_formats(bias.shape, bias.stride) else (own, _FIRST))
+        copies.append(None if own == bias.dtype and _FIRST in dense_formats(bias.shape, bias.stride) else (own, _FIRST))
     if len(result_shape) == 1:  # a bias
         wanted = result_layout = _FIRST
     is_wanted = (result_type, result_layout) == (dtype, wanted)
@@ -248,7 +254,7 @@ def gradient_weight_shape(gradient_shape, input_shape, stride, padding, output_p
 
 
 @functools.lru_cache(maxsize=4096)
-def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precision: str,
+def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precision: str, dtype: Optional[torch.dtype],
                    *attributes: Any) -> _CallOrMissing:
     """For the input gradient (of output gradient and weight) and the weight gradient (of output gradient and input)."""
     gradient, other = _Signature(*gradient_key), _Signature(*other_key)
@@ -266,16 +272,16 @@ def _gradient_call(operation: str, gradient_key: _Key, other_key: _Key, precisio
         raise InvalidProblem(
             f"output gradient has shape {tuple(gradient.shape)}, but it must be {output_shape(problem)}")
     return _make_call(problem, {"output": gradient, other_name: other}, result_name, result_shape, operation=operation,
-                      precision=precision)
+                      precision=precision, dtype=dtype)
 
 
 @functools.lru_cache(maxsize=4096)
-def _bias_gradient_call(gradient_key: _Key) -> _CallOrMissing:
+def _bias_gradient_call(gradient_key: _Key, dtype: Optional[torch.dtype]) -> _CallOrMissing:
     gradient = _Signature(*gradient_key)
     batch, channels, *size = gradient.shape
     problem = make_problem((batch, 1, *size), (1, channels, *(1 for _ in size)), None, 1, 0, 0, 1, 1)
     _check_signatures({"output gradient": gradient})
-    return _make_call(problem, {"output": gradient}, "weight", (channels,), operation="bias_gradient")
+    return _make_call(problem, {"output": gradient}, "weight", (channels,), operation="bias_gradient", dtype=dtype)
 
 
 class _Scratch(threading.local):
@@ -335,7 +341,8 @@ def _lies_askew(tensor: Tensor) -> bool:
 def _execute(call: _Call, result_slot: int, operands: tuple[tuple[int, Tensor], ...], like: Tensor) -> Tensor:
     """Runs on the current stream; operands and result lie in `Arguments` at the slots that are given with them."""
     if call.plan is None:
-        return like.new_zeros(call.result_shape).contiguous(memory_format=call.result_format)
+        dtype = call.result_copy[0] if call.result_copy else call.result_type
+        return like.new_zeros(call.result_shape, dtype=dtype).contiguous(memory_format=call.result_format)
     index = call.device_index
     if index >= 0 and index != torch._C._cuda_getDevice():
         with torch.cuda.device(index):
@@ -370,14 +377,15 @@ def forward_call(input, weight, bias, stride, padding, output_padding, groups, d
                          padding, output_padding, groups, dilation, _precision(precision, input))
 
 
-def gradient_call(operation: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> _CallOrMissing:
+def gradient_call(operation: str, output_gradient: Tensor, other: Tensor, attributes: Any,
+                  dtype: Optional[torch.dtype] = None) -> _CallOrMissing:
     *attributes, precision = attributes
     return _gradient_call(operation, _signature(output_gradient), _signature(other),
-                          _precision(precision, output_gradient), *attributes)
+                          _precision(precision, output_gradient), dtype, *attributes)
 
 
-def bias_gradient_call(output_gradient: Tensor) -> _CallOrMissing:
-    return _bias_gradient_call(_signature(output_gradient))
+def bias_gradient_call(output_gradient: Tensor, dtype: Optional[torch.dtype]) -> _CallOrMissing:
+    return _bias_gradient_call(_signature(output_gradient), dtype)
 
 
 def run_forward(input, weight, bias, *attributes) -> Tensor:
@@ -385,6 +393,7 @@ def run_forward(input, weight, bias, *attributes) -> Tensor:
     if isinstance(call, _fallback.Missing):
         *others, precision = attributes
         call.leave("forward operation", input, _kept_by_pytorch(_precision(precision, input), input))
+        weight, bias = weight.to(input.dtype), None if bias is None else bias.to(input.dtype)
         return _fallback.forward(input, weight, bias, *others)
     operands: Any = ((_INPUT, input), (_WEIGHT, weight))
     if bias is not None:
@@ -392,15 +401,17 @@ def run_forward(input, weight, bias, *attributes) -> Tensor:
     return _execute(call, SLOT["output"], operands, input)
 
 
-def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any) -> Tensor:
-    call = gradient_call(operation, output_gradient, other, attributes)
+def _run_gradient(operation: str, other_name: str, output_gradient: Tensor, other: Tensor, attributes: Any,
+                  dtype: Optional[torch.dtype] = None) -> Tensor:
+    call = gradient_call(operation, output_gradient, other, attributes, dtype)
     if isinstance(call, _fallback.Missing):
         *others, precision = attributes
         call.leave(operation.replace("_", " "), output_gradient,
                    _kept_by_pytorch(_precision(precision, output_gradient), output_gradient))
         of_input = operation == "input_gradient"
         shape = (gradient_input_shape if of_input else gradient_weight_shape)(output_gradient.shape, other.shape, *others)
-        return getattr(_fallback, operation)(output_gradient, other, shape, *others)
+        gradient = getattr(_fallback, operation)(output_gradient, other.to(output_gradient.dtype), shape, *others)
+        return gradient.to(dtype or gradient.dtype)
     return _execute(call, SLOT[operation], ((SLOT["output_gradient"], output_gradient), (SLOT[other_name], other)),
                     output_gradient)
 
@@ -409,13 +420,15 @@ def run_input_gradient(output_gradient: Tensor, weight: Tensor, *attributes: Any
     return _run_gradient("input_gradient", "weight", output_gradient, weight, attributes)
 
 
-def run_weight_gradient(output_gradient: Tensor, input: Tensor, *attributes: Any) -> Tensor:
-    return _run_gradient("weight_gradient", "input", output_gradient, input, attributes)
+def run_weight_gradient(output_gradient: Tensor, input: Tensor, stride: Any, padding: Any, output_padding: Any, groups: Any,
+                        dilation: Any, precision: str, dtype: Optional[torch.dtype] = None) -> Tensor:
+    attributes = stride, padding, output_padding, groups, dilation, precision
+    return _run_gradient("weight_gradient", "input", output_gradient, input, attributes, dtype)
 
 
-def run_bias_gradient(output_gradient: Tensor) -> Tensor:
-    call = bias_gradient_call(output_gradient)
+def run_bias_gradient(output_gradient: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:
+    call = bias_gradient_call(output_gradient, dtype)
     if isinstance(call, _fallback.Missing):
         call.leave("bias gradient", output_gradient, True)
-        return _fallback.bias_gradient(output_gradient)
+        return _fallback.bias_gradient(output_gradient).to(dtype or output_gradient.dtype)
     return _execute(call, SLOT["bias_gradient"], ((SLOT["output_gradient"], output_gradient),), output_gradient)

@@ -14,13 +14,13 @@ from torch.autograd import forward_ad
 
 from . import _short_calls
 from ._layouts import result_format
-from ._operators import bias_gradient, forward, input_gradient, run_at_once, weight_gradient
+from ._operators import ATTRIBUTES, bias_gradient, forward, input_gradient, run_at_once, weight_gradient
 
 
 def _save(ctx: Any, operands: Any, attributes: Any, output: Any) -> None:
     """The two operands of which an operation is a product."""
     ctx.save_for_backward(operands[0], operands[1])
-    ctx.attributes, ctx.shape = attributes, output.shape
+    ctx.attributes, ctx.shape, ctx.dtype = attributes, output.shape, output.dtype
 
 
 def _sum(terms: list[Optional[Tensor]]) -> Optional[Tensor]:
@@ -55,7 +55,7 @@ def _forward_jvp(ctx: Any, input: Any, weight: Any, bias: Any) -> Optional[Tenso
     product = _product_jvp(forward, ctx, input, weight, None, *ctx.attributes)
     if bias is None:
         return product
-    of_bias = _over_channels(bias, ctx.shape)
+    of_bias = _over_channels(bias, ctx.shape).to(ctx.dtype)
     # A tangent has the strides of what it belongs to.
     return of_bias.contiguous() if product is None else product + of_bias
 
@@ -78,10 +78,11 @@ def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tenso
     of_input, of_weight, of_bias = input_gradient, weight_gradient, bias_gradient
     if run_at_once(output_gradient, input, weight):  # asked once: asking takes as long as a call
         of_input, of_weight, of_bias = of_input.run, of_weight.run, of_bias.run
+    of_parameters = () if weight.dtype == output_gradient.dtype else (weight.dtype,)
     return (
         of_input(output_gradient, weight, *ctx.attributes) if needs_input else None,
-        of_weight(output_gradient, input, *ctx.attributes) if needs_weight else None,
-        of_bias(output_gradient) if needs_bias else None,
+        of_weight(output_gradient, input, *ctx.attributes, *of_parameters) if needs_weight else None,
+        of_bias(output_gradient, *of_parameters) if needs_bias else None,
     )
 
 
@@ -90,30 +91,32 @@ def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...
     needs_gradient, needs_weight = ctx.needs_input_grad[:2]
     return (
         forward(v, weight, None, *ctx.attributes) if needs_gradient else None,
-        weight_gradient(output_gradient, v, *ctx.attributes) if needs_weight else None,
+        weight_gradient(output_gradient, v, *ctx.attributes, *(() if weight.dtype == v.dtype else (weight.dtype,)))
+        if needs_weight else None,
     )
 
 
 def _weight_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...]:
     output_gradient, input = ctx.saved_tensors
     needs_gradient, needs_input = ctx.needs_input_grad[:2]
+    attributes = ctx.attributes[:ATTRIBUTES]  # without the type
     return (
-        forward(input, v, None, *ctx.attributes) if needs_gradient else None,
-        input_gradient(output_gradient, v, *ctx.attributes) if needs_input else None,
+        forward(input, v, None, *attributes) if needs_gradient else None,
+        input_gradient(output_gradient, v, *attributes) if needs_input else None,
     )
 
 
 def _save_shape(ctx: Any, operands: Any, attributes: Any, output: Any) -> None:
     ctx.save_for_backward()
-    ctx.shape = operands[0].shape
+    ctx.attributes, ctx.shape, ctx.dtype = attributes, operands[0].shape, operands[0].dtype
 
 
 def _bias_gradient_backward(ctx: Any, v: Tensor) -> tuple[Tensor]:
-    return (_over_channels(v, ctx.shape),)
+    return (_over_channels(v, ctx.shape).to(ctx.dtype),)
 
 
 def _bias_gradient_jvp(ctx: Any, output_gradient: Tensor) -> Tensor:
-    return bias_gradient(output_gradient)
+    return bias_gradient(output_gradient, *ctx.attributes)
 
 
 forward.differentiate(_save, _forward_backward, _forward_jvp, _short_calls.extension)

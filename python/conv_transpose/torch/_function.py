@@ -12,7 +12,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 from .._library import PRECISIONS
 from .._problem import IntPerAxis, attribute, flag, integer, require_input_dimensions
 from . import _short_calls
-from ._calls import FORMATS, FOLLOW_PYTORCH, STRICT
+from ._calls import check_formats, FORMATS, FOLLOW_PYTORCH, STRICT
 from ._operators import are_plain, autocast, forward, looked_into
 
 _short_forward: Any = _short_calls.extension and _short_calls.extension.forward
@@ -56,7 +56,8 @@ def conv_transpose2d(
     Args:
         input: (batch, in_channels, height, width), or without batch; float32, float16 or bfloat16, on CPU or CUDA. Other
             formats are left to PyTorch's own operator; a warning says so once.
-        weight: (in_channels, out_channels / groups, kernel height, kernel width), like input in format and device.
+        weight: (in_channels, out_channels / groups, kernel height, kernel width), like input in format and device; under autocast
+            it may stay float32.
         bias: (out_channels,), or None.
         stride, padding, output_padding, dilation: elements, an int or (height, width). The output has
             (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 elements on each axis.
@@ -126,9 +127,10 @@ def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Opt
         return _convolve(rank, function, input.unsqueeze(0), weight, bias, stride, padding, output_padding, groups,
                          dilation, None if precision == FOLLOW_PYTORCH else precision, strict).squeeze(0)
     device_type = "cuda" if input.is_cuda else "cpu"
-    if torch.is_autocast_enabled(device_type):
-        dtype = torch.get_autocast_dtype(device_type)
-        input, weight, bias = autocast(input, dtype), autocast(weight, dtype), autocast(bias, dtype)
+    if not torch.is_autocast_enabled(device_type):
+        _require_one_type(input=input, weight=weight, bias=bias)
+    else:
+        input, weight, bias = autocast(torch.get_autocast_dtype(device_type), (input,), (weight, bias))
         if is_short:
             output = _short_forward(rank, input, weight, bias, *attributes, True)
             if output is not NotImplemented:
@@ -139,6 +141,13 @@ def _convolve(rank: int, function: Any, input: Tensor, weight: Tensor, bias: Opt
         attribute("output_padding", output_padding, rank), groups if type(groups) is int else integer("groups", groups),
         attribute("dilation", dilation, rank), precision + STRICT if strict else precision,
     ))
+
+
+def _require_one_type(**operands: Optional[Tensor]) -> None:
+    """As PyTorch does; under autocast parameters in float32 stay so."""
+    there = {name: tensor for name, tensor in operands.items() if tensor is not None}
+    if len({tensor.dtype for tensor in there.values()}) > 1:
+        check_formats({name: (tensor.dtype, tensor.device) for name, tensor in there.items()}, mixed=False)
 
 
 def activate(tensor: Tensor, activation: str, negative_slope: float) -> Tensor:

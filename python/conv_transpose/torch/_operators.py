@@ -27,6 +27,7 @@ from ._layouts import result_format
 
 # Results lie as operands do, so compiled code must hand them over as they lay when it was traced.
 _FIXED_STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+ATTRIBUTES = 6  # stride, padding, output_padding, groups, dilation, precision
 PLAIN_TYPES = (Tensor, nn.Parameter)
 _has_memory = torch._C._has_storage
 
@@ -67,14 +68,15 @@ def run_at_once(*tensors: Tensor) -> bool:
     return not torch.is_grad_enabled() and are_plain(*tensors) and not looked_into() and _have_memory(*tensors)
 
 
-def _in_full(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """An operator's arguments; it wants one attribute an axis. Attributes, where there are any, are the last six."""
-    if len(arguments) < 6:
-        return arguments
-    *operands, stride, padding, output_padding, groups, dilation, precision = arguments
+def _in_full(operands: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An operator's arguments; it wants one attribute an axis. `others`: attributes, where there are any, and the result's
+    type."""
+    if len(others) < ATTRIBUTES:
+        return (*operands, *others)
+    stride, padding, output_padding, groups, dilation, precision, *dtype = others
     axes = operands[0].dim() - 2
     stride, padding, output_padding, dilation = attributes_per_axis(axes, stride, padding, output_padding, dilation)
-    return (*operands, stride, padding, output_padding, groups, dilation, precision)
+    return (*operands, stride, padding, output_padding, groups, dilation, precision, *dtype)
 
 
 def _hashable(value: Any) -> Any:
@@ -93,10 +95,10 @@ def _differentiating_at_outer_levels() -> Iterator[None]:
 
 class Operation:
     """One operation as a plain function, as an autograd function of it, and as an operator. Its arguments are `operands`
-    tensors and attributes."""
+    tensors, the first `pictures` of which are no parameters, and attributes."""
 
-    def __init__(self, name: str, operands: int, schema: str, run: Any, fake: Any) -> None:
-        self.name, self.operands, self.run = name, operands, run
+    def __init__(self, name: str, operands: int, pictures: int, schema: str, run: Any, fake: Any) -> None:
+        self.name, self.operands, self.pictures, self.run = name, operands, pictures, run
         _library.define(name + schema, tags=(torch.Tag.pt2_compliant_tag, _FIXED_STRIDES))
         self.operator = getattr(torch.ops.conv_transpose, name).default
 
@@ -111,7 +113,7 @@ class Operation:
 
     def _under_autocast(self, device: str, keyset: Any, *arguments: Any) -> Tensor:
         dtype = torch.get_autocast_dtype(device)
-        operands = (autocast(tensor, dtype) for tensor in arguments[: self.operands])
+        operands = autocast(dtype, arguments[: self.pictures], arguments[self.pictures : self.operands])
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(getattr(torch._C.DispatchKey,
                                                                               "Autocast" + device.upper()))):
             return self.operator(*operands, *arguments[self.operands :])
@@ -177,16 +179,22 @@ class Operation:
         if not plain or looked_into() or not _have_memory(*arguments[: self.operands]):
             if any(type(operand).__name__ == "DTensor" for operand in arguments[: self.operands]):
                 from . import _sharding  # noqa: F401  (registers its rules)
-            return self.operator(*_in_full(arguments))
+            return self.operator(*_in_full(arguments[: self.operands], arguments[self.operands :]))
         if differentiated and torch.is_grad_enabled():
             return self.apply(*arguments[: self.operands], arguments[self.operands :])
         return self.run(*arguments)
 
 
-def autocast(tensor: Optional[Tensor], dtype: torch.dtype) -> Optional[Tensor]:
-    if tensor is None or not tensor.is_floating_point() or tensor.dtype == torch.float64:
-        return tensor
-    return tensor.to(dtype)
+def autocast(dtype: torch.dtype, pictures: tuple[Any, ...], parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    """As autocast wants them. Parameters in float32 stay: a call converts them while it packs them, and gives their gradients in
+    float32."""
+    def cast(tensor: Optional[Tensor], stays: bool) -> Optional[Tensor]:
+        if tensor is None or stays or not tensor.is_floating_point() or tensor.dtype == torch.float64:
+            return tensor
+        return tensor.to(dtype)
+
+    stay = all(parameter is None or parameter.dtype == torch.float32 for parameter in parameters)
+    return (*(cast(tensor, False) for tensor in pictures), *(cast(tensor, stay) for tensor in parameters))
 
 
 # ---------------------------------------------------------------- results without data
@@ -211,9 +219,9 @@ def _checked(problem: dict[str, Any], **operands: Optional[Tensor]) -> dict[str,
     return problem
 
 
-def _empty(shape: tuple[Any, ...], like: Tensor, other: Tensor) -> Tensor:
+def _empty(shape: tuple[Any, ...], like: Tensor, other: Tensor, dtype: Optional[torch.dtype] = None) -> Tensor:
     """A result of two operands; with the strides that a run gives."""
-    return torch.empty(shape, dtype=like.dtype, device=like.device, memory_format=result_format(like, other))
+    return torch.empty(shape, dtype=dtype or like.dtype, device=like.device, memory_format=result_format(like, other))
 
 
 def _fake_forward(input, weight, bias, *attributes):
@@ -228,15 +236,16 @@ def _fake_input_gradient(output_gradient, weight, *attributes):
     return _empty(shape, output_gradient, weight)
 
 
-def _fake_weight_gradient(output_gradient, input, *attributes):
-    shape = gradient_weight_shape(output_gradient.shape, input.shape, *attributes[:5])
-    _checked(make_problem(input.shape, shape, None, *attributes[:5]), **{"output gradient": output_gradient},
+def _fake_weight_gradient(output_gradient, input, stride, padding, output_padding, groups, dilation, precision, dtype=None):
+    attributes = stride, padding, output_padding, groups, dilation
+    shape = gradient_weight_shape(output_gradient.shape, input.shape, *attributes)
+    _checked(make_problem(input.shape, shape, None, *attributes), **{"output gradient": output_gradient},
              input=input)
-    return _empty(shape, output_gradient, input)
+    return _empty(shape, output_gradient, input, dtype)
 
 
-def _fake_bias_gradient(output_gradient):
-    return output_gradient.new_empty((output_gradient.shape[1],))
+def _fake_bias_gradient(output_gradient, dtype=None):
+    return output_gradient.new_empty((output_gradient.shape[1],), dtype=dtype)
 
 
 # ---------------------------------------------------------------- the operators
@@ -246,12 +255,14 @@ _ATTRIBUTES = "SymInt[] stride, SymInt[] padding, SymInt[] output_padding, SymIn
     "str precision"
 
 # For every rank; exported programs know it by this name.
-forward = Operation("conv_transpose2d", 3, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
+forward = Operation("conv_transpose2d", 3, 1, f"(Tensor input, Tensor weight, Tensor? bias, {_ATTRIBUTES}) -> Tensor",
                     run_forward, _fake_forward)
 # What the gradients do not name follows from the sizes that they see, so that a part of a tensor is as good as a whole.
-input_gradient = Operation("input_gradient", 2, f"(Tensor output_gradient, Tensor weight, {_ATTRIBUTES}) -> Tensor",
+input_gradient = Operation("input_gradient", 2, 1, f"(Tensor output_gradient, Tensor weight, {_ATTRIBUTES}) -> Tensor",
                            run_input_gradient, _fake_input_gradient)
-weight_gradient = Operation("weight_gradient", 2, f"(Tensor output_gradient, Tensor input, {_ATTRIBUTES}) -> Tensor",
+# The type of a parameter's gradient is that of the output gradient, unless it is given.
+weight_gradient = Operation("weight_gradient", 2, 2,
+                            f"(Tensor output_gradient, Tensor input, {_ATTRIBUTES}, ScalarType? dtype=None) -> Tensor",
                             run_weight_gradient, _fake_weight_gradient)
-bias_gradient = Operation("bias_gradient", 1, "(Tensor output_gradient) -> Tensor", run_bias_gradient,
-                          _fake_bias_gradient)
+bias_gradient = Operation("bias_gradient", 1, 1, "(Tensor output_gradient, ScalarType? dtype=None) -> Tensor",
+                          run_bias_gradient, _fake_bias_gradient)

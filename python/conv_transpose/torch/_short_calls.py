@@ -99,11 +99,12 @@ def _resolve_backward(gradient: Tensor, input: Tensor, weight: Tensor, needed: t
     layout = result_format(input, weight)
     if layout not in dense_formats(gradient.shape, gradient.stride()):
         return {"memory_format": layout}
+    dtype = weight.dtype  # of the parameters
     try:
         calls = [
             needed[0] and (_calls.gradient_call("input_gradient", gradient, weight, attributes), "input_gradient", 0),
-            needed[1] and (_calls.gradient_call("weight_gradient", gradient, input, attributes), "weight_gradient", 1),
-            needed[2] and (_calls.bias_gradient_call(gradient), "bias_gradient", 2),
+            needed[1] and (_calls.gradient_call("weight_gradient", gradient, input, attributes, dtype), "weight_gradient", 1),
+            needed[2] and (_calls.bias_gradient_call(gradient, dtype), "bias_gradient", 2),
         ]
     except Exception:
         return None
