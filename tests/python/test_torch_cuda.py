@@ -370,7 +370,7 @@ def test_the_input_gradient_stays_in_its_format(dtype, order, type):
     """In channels_first only the layout is converted, never through float32."""
     g = torch.ones(2, 64, 32, 32, dtype=dtype, device="cuda").to(memory_format=order)
     w = torch.ones(64, 64, 4, 4, dtype=dtype, device="cuda").to(memory_format=order)
-    call = _calls._gradient_call("input_gradient", _calls._signature(g), _calls._signature(w), "tf32", 2, 1, 0, 1, 1)
+    call = _calls._gradient_call("input_gradient", _calls._signature(g), _calls._signature(w), "tf32", None, 2, 1, 0, 1, 1)
     assert call.result_type == type, call
     assert all(copy is None or copy[0] == type for copy in call.copies), call
     assert order is FIRST or call.copies == (None, None) and call.result_copy is None, call

@@ -57,8 +57,10 @@ def test_nothing_is_cast_but_the_picture(device):
                 casts.append(arguments[0].shape)
             return function(*arguments, **(keywords or {}))
 
-    with Casts(), torch.autocast(device, torch.bfloat16):
-        layer(x).sum().backward()
+    with Casts():
+        with torch.autocast(device, torch.bfloat16):
+            y = layer(x)
+        y.backward(torch.ones_like(y))
     assert not casts and layer.weight.grad.dtype == layer.bias.grad.dtype == torch.float32
 
 
