@@ -30,6 +30,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
   public:
     /// One of named_formats (algorithm/element_format.h).
     Halide::GeneratorParam<std::string> format{"format", "f16"};
+    /// A result that it writes itself is float32: of mixed precision.
+    Halide::GeneratorParam<bool> in_float32{"in_float32", false};
     using Product::schedule_params;
 
     void configure() {
@@ -94,7 +96,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     void describe(KernelDescription &description) override {
         this->describe_product(Family::weight_gradient_implicit_gemm, f_.tile.steps, this->target, description);
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(format_.storage, true));
-        description.set("weight", format_text(format_.storage, schedule_params.writes_result));
+        description.set("weight", format_text(in_float32 ? Storage::f32 : format_.storage, schedule_params.writes_result));
         if (schedule_params.writes_result) description.set("writes_result", "true");
     }
 
@@ -108,7 +110,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     int output_row() const { return schedule_params.row_channels(f_.tile.out_channels); }
 
     Halide::Type result_type() const {
-        return schedule_params.writes_result ? halide_type(format_.storage) : Halide::Float(32);
+        return schedule_params.writes_result && !in_float32 ? halide_type(format_.storage) : Halide::Float(32);
     }
 
     /// picture[base + offset] of a row of channels, or zero.

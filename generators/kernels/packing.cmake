@@ -52,6 +52,7 @@ conv_transpose_helper(pack_channels_last f16 cuda given=f16)
 conv_transpose_helper(pack_channels_last f16 cuda AS aligned given=f16 aligned=true)
 # And outermost, of weights that were computed with output channels innermost.
 conv_transpose_helper(pack_channels_first f16 cuda given=f16)
+conv_transpose_helper(pack_channels_first f32 cuda given=f32)
 # Pictures that lie otherwise than kernels read or write them.
 foreach(format f32 f16)
     conv_transpose_helper(turn_pictures ${format} cuda given=${format})

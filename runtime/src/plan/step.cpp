@@ -151,11 +151,13 @@ const char *Step::broken_alignment(const PlacedView *placed, bool rehearsal) con
         for (size_t i = 0; i < views_.size(); i++)
             if (read_in_rows_ >> i & 1 && misplaced(i))
                 return "a tensor lies at no multiple of 16 bytes, which is the kernel's rule";
-    // Rows of channels are stored 16 bytes at a time as a rule; weights are where a cluster adds their parts.
+    // Rows of channels are stored 16 bytes at a time as a rule; weights are where a cluster adds their parts, and by tiles of whole
+    // rows.
     const TensorFormat written = kernel_->operation == Operation::forward ? kernel_->output : kernel_->input;
     const bool in_rows = kernel_->operation != Operation::weight_gradient && channels_innermost(written);
+    const bool in_rows_of_weights = kernel_->writes_result && kernel_->out_channel_multiple > 1;
     const bool stores_16_bytes = (in_rows && !kernel_->stores_single_channels) || stores_runs_of_positions(*kernel_) ||
-                                 kernel_->adds_in_clusters;
+                                 kernel_->adds_in_clusters || in_rows_of_weights;
     if (!maps_.empty() && stores_16_bytes && misplaced(views_.size() - 1))
         return "its output lies at no multiple of 16 bytes, which is the kernel's rule";
     return nullptr;
