@@ -200,7 +200,8 @@ inline constexpr Argument weight_gradient_implicit_gemm[] = {
 inline constexpr Argument bias_gradient[] = {
     dense(3, "output_gradient", TensorRole::output),  // position, channel, image
     int32("slice_positions"),
-    written(dense(3, "partial", TensorRole::partial)),  // channel, slice, image
+    int32("part_images"),
+    written(dense(3, "partial", TensorRole::partial)),  // channel, slice, part of the batch
 };
 
 inline constexpr Argument weight_packing[] = {axes_and(3, "weight", TensorRole::weight),

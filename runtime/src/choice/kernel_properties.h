@@ -82,7 +82,7 @@ inline bool stores_runs_of_positions(const KernelTraits &kernel) {
 }
 
 /// Whether it copies pictures 16 bytes at a time, from multiples of as many: those of 16 bits with channels innermost, and
-/// vectors of channels.
+/// vectors of channels. Bias gradients load single elements.
 inline bool copies_16_bytes(const KernelTraits &kernel) {
     const auto of_16_bits = [](TensorFormat f) {
         return f.type != ElementType::float32 && channels_innermost(f);
@@ -90,6 +90,7 @@ inline bool copies_16_bytes(const KernelTraits &kernel) {
     const bool reads_input = kernel.operation != Operation::input_gradient,
                reads_output = kernel.operation != Operation::forward;
     return kernel.role == KernelRole::compute && kernel.device == Device::cuda && !kernel.any_layout &&
+           kernel.operation != Operation::bias_gradient &&
            (kernel.vectors_of_channels || reads_as_it_lies(kernel) || (reads_input && of_16_bits(kernel.input)) ||
             (reads_output && of_16_bits(kernel.output)));
 }
