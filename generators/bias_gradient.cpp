@@ -51,7 +51,9 @@ class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGen
             column_sum.compute_at(column_sums, column);
             lane_sums.compute_at(partial, channel).store_in(MemoryType::GPUShared).gpu_threads(lane_);
             lane_sum.compute_at(lane_sums, lane_);
-            lane_sum.update().split(outer, outer, some, loads).unroll(some);
+            Stage adding = lane_sum.update();
+            adding.split(outer, outer, some, loads).unroll(some);
+            adding.specialize(part_images == 1);  // divides nothing
         } else {
             Func(partial).fuse(channel, slice, work).fuse(work, part, work).parallel(work);
             sum.compute_at(partial, work).update(0).atomic().vectorize(lanes_.x);
@@ -132,7 +134,8 @@ class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGen
         const Halide::Expr all = slice_positions * part_images;
         r = Halide::RDom(0, in_rounds(all, threads * loads), "r");
         const Division of_part = divide(r.x, slice_positions);
-        add_if(r.x < all, slice * slice_positions + of_part.rest, channel, image(of_part.quotient));
+        const auto unless_one = [&](const Halide::Expr &one, const Halide::Expr &many) { return select(part_images == 1, one, many); };
+        add_if(r.x < all, slice * slice_positions + unless_one(r.x, of_part.rest), channel, image(unless_one(0, of_part.quotient)));
     }
 
     void add_if(const Halide::Expr &counts, const Halide::Expr &at, const Halide::Expr &of_channel, const Halide::Expr &of_image) {
