@@ -28,6 +28,7 @@ class WeightPacking {
     const Computation c_;  // as the kernel counts channels
     const KernelTraits *packing_ = nullptr;
     std::optional<RowPacking> rows_;  // of a kernel that copies taps
+    const bool turned_;               // kernel positions and channels change places, for a kernel that maps them
     Operand packed_ = Operand::packed_weight;
     const TensorFormat given_;
     const Extents window_;  // innermost first
@@ -56,6 +57,7 @@ class WeightPacking {
     View rows() const;
     View view_of_rows(const LaunchRange &range) const;
     Step row_step() const;
+    Step turning_step() const;
     Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
     Extents tensor_core_tiles() const;
