@@ -24,8 +24,8 @@ std::vector<Computation> computations(const char *problem, Operation operation, 
 TEST(Computation, OfOneAxisIsOfTwo) {
     for (Operation operation : {Operation::forward, Operation::weight_gradient, Operation::bias_gradient}) {
         const auto all = computations("n2ic3oc4iw20kw4sw2pw1", operation);
-        const bool has_taps_as_rows = operation == Operation::weight_gradient;  // a forward operation has products of taps
-        ASSERT_EQ(all.size(), operation == Operation::bias_gradient ? 1u : has_taps_as_rows ? 3u : 4u);
+        const bool has_taps_as_rows = operation == Operation::weight_gradient;  // a forward operation may be turned, or of taps
+        ASSERT_EQ(all.size(), operation == Operation::bias_gradient ? 1u : has_taps_as_rows ? 3u : 5u);
         EXPECT_EQ(all[0].operation, operation);
         EXPECT_EQ(std::any_of(all.begin(), all.end(), [](const Computation &c) { return c.packed_rows; }),
                   operation != Operation::bias_gradient);
@@ -114,7 +114,7 @@ TEST(Computation, OfAWeightGradientWhoseLinesAreChannels) {
 
 TEST(Computation, OfAnInputGradientMayBeForward) {
     const auto all = computations("n2g2ic4oc6ih8iw9kh3kw4ph1dw2", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 8u);
+    ASSERT_EQ(all.size(), 11u);
     EXPECT_EQ(all[0].operation, Operation::input_gradient);
     EXPECT_EQ(all[1].operation, Operation::forward);
     EXPECT_EQ(all[1].weight, WeightView::mirrored);
@@ -151,7 +151,7 @@ TEST(Computation, OfGroupsThatAreJoined) {
 // The output gradient's phases are channels: kernel 5 at stride 2 has three taps of two phases.
 TEST(Computation, OfAnInputGradientMayBeForwardOverPhases) {
     const auto all = computations("n2ic4oc6ih8iw9kh5kw4sh2sw4ph2pw1oph1", Operation::input_gradient);
-    ASSERT_EQ(all.size(), 4u);
+    ASSERT_EQ(all.size(), 5u);
     ASSERT_TRUE(all[1].by_phases);
     const Problem &p = all[1].problem;
     EXPECT_EQ(all[1].operation, Operation::forward);
@@ -164,7 +164,7 @@ TEST(Computation, OfAnInputGradientMayBeForwardOverPhases) {
     EXPECT_EQ(p.width().output(), 9);
     EXPECT_EQ(summed_phases(all[1]), 8);
     // Taps of a phase that are no neighbours.
-    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2dw3", Operation::input_gradient).size(), 3u);
+    EXPECT_EQ(computations("ic4oc6ih8iw9kh3kw4sw2dw3", Operation::input_gradient).size(), 4u);
 }
 
 // What taps see is a row for a position: taps of an output channel are channels, and positions are those of one axis.
@@ -274,13 +274,15 @@ TEST(Computation, OfFewOutputChannelsMayBeOfTaps) {
     }
     const TensorFormat floats{};
     EXPECT_FALSE(of_taps("n2ic24oc3ih5iw6kh3kw4", {ElementType::float16, Layout::channels_first}));
-    for (const char *other :
-         {"n2ic24oc17ih5iw6kh3kw4", "n2ic24oc3ih5iw6kh1kw1sh2", "n2g3ic24oc3ih5iw6kh3kw4", "n0ic24oc3ih5iw6kh3kw4"})
+    // Of more channels no more products than outputs see, where each sees inputs alone.
+    EXPECT_TRUE(of_taps("n2ic24oc17ih5iw6kh3kw4", floats));
+    for (const char *other : {"n2ic24oc17ih5iw6kh3kw4ph1pw2", "n2ic24oc3ih5iw6kh1kw1sh2", "n2g3ic24oc3ih5iw6kh3kw4",
+                              "n0ic24oc3ih5iw6kh3kw4"})
         EXPECT_FALSE(of_taps(other, floats)) << other;
 }
 
-// Kernels of channels_first serve pictures in channels_last that are turned: the written one, or both;
-// weight gradients read two.
+// Kernels of channels_first serve pictures in channels_last that are turned: the written one, or both; weight gradients read two.
+// Those of channels_last serve packed rows, whose result is turned.
 TEST(Computation, OfChannelsLastMayBeOfChannelsFirst) {
     const auto turned = [](const char *problem, Operation operation, Layout input, Layout output) {
         PlanOptions options;
@@ -299,12 +301,30 @@ TEST(Computation, OfChannelsLastMayBeOfChannelsFirst) {
     constexpr const char *problem = "n2g2ic4oc6ih8iw9kh3kw4sh2sw2";
     EXPECT_EQ(turned(problem, Operation::forward, last, last), (Channels{{0, 6}, {4, 6}}));
     EXPECT_EQ(turned(problem, Operation::input_gradient, last, last), (Channels{{0, 4}, {6, 4}}));
-    EXPECT_EQ(turned(problem, Operation::forward, last, first), (Channels{{4, 0}}));
+    EXPECT_EQ(turned(problem, Operation::forward, last, first), (Channels{{0, 6}, {4, 0}}));
     EXPECT_EQ(turned(problem, Operation::forward, first, last), (Channels{{0, 6}}));
-    EXPECT_EQ(turned(problem, Operation::forward, first, first), Channels());
+    EXPECT_EQ(turned(problem, Operation::forward, first, first), (Channels{{0, 6}}));
+    EXPECT_EQ(turned(problem, Operation::input_gradient, first, first), (Channels{{0, 4}}));
     EXPECT_EQ(turned(problem, Operation::weight_gradient, last, last), (Channels{{4, 6}}));
     EXPECT_EQ(turned(problem, Operation::weight_gradient, first, last), (Channels{{0, 6}}));
     EXPECT_EQ(turned("g6ic6oc6ih8iw9kh3kw4sh2sw2", Operation::forward, last, last), Channels());
+}
+
+// In 16 bits where their channels fill no 16 bytes: others have kernels of their own.
+TEST(Computation, OfChannelsLastInHalfPrecisionMayBeOfChannelsFirst) {
+    const auto is_turned = [](const char *problem, Operation operation) {
+        PlanOptions options;
+        options.operation = operation;
+        options.input = options.weight = options.output = {ElementType::float16, Layout::channels_last};
+        const auto all = alternatives(Problem::parse(problem), options);
+        return std::any_of(all.begin(), all.end(), [](const Computation &c) { return c.written_turned.has_value(); });
+    };
+    for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+        EXPECT_TRUE(is_turned("n2ic9oc16ih8iw9kh3kw4", operation));
+        EXPECT_TRUE(is_turned("n2g2ic16oc24ih8iw9kh3kw4", operation));
+        EXPECT_FALSE(is_turned("n2ic16oc24ih8iw9kh3kw4", operation));
+    }
+    EXPECT_FALSE(is_turned("n2ic9oc16ih8iw9kh3kw4", Operation::weight_gradient));
 }
 
 // Pixels of 8 and 12 channels are no whole rows of 16 bytes: those of neighbours are, and of a stride's outputs.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "formatted_test.h"
@@ -213,8 +214,9 @@ TEST_P(HalfPrecisionTensorMaps, PacksRowsForTensorMaps) {
             }
 }
 
-TEST_P(HalfPrecisionTensorMaps, TurnsResultsOfOddStrides) {
-    int kernels = 0;
+// And weights of several positions, for kernels that read those of channels_last as they are given.
+TEST_P(HalfPrecisionTensorMaps, TurnsResults) {
+    int kernels = 0, gradients = 0;
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
         for (const Layout layout : {Layout::channels_first, Layout::channels_last})
             for (const char *text : problems_of_odd_strides) {
@@ -224,10 +226,14 @@ TEST_P(HalfPrecisionTensorMaps, TurnsResultsOfOddStrides) {
                 options.input = {type, layout}, options.weight = options.output = {type, Layout::channels_first};
                 options.epilogue = {.bias = true, .activation = Activation::relu};
                 kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "hwc_maps");
+                kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "hwc_weight_maps");
+                std::swap(options.input, options.output), options.epilogue = {};
+                gradients += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "hwc_weight_maps");
                 if (HasFailure()) return;
             }
     if (!has_kernels_of_channels_last()) GTEST_SKIP() << "none of this build's kernels for this GPU reads tensor maps";
     EXPECT_GT(kernels, 0) << "no result is turned to channels_first";
+    EXPECT_GT(gradients, 0) << "no input gradient is turned to channels_first";
 }
 
 // Runs that rows do not fill, and rows of several runs; borders above and below, taps eight apart, channels that fill no chunk

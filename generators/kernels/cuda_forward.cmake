@@ -107,7 +107,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_gemm(forward ${format} nchw sub_pixel ${packed} ${tile256x64} ${sub_pixel} ${maybe} H200_TFLOPS 380)
     conv_transpose_gemm(forward ${format} nchw pairs_128x128 ${packed} ${tile128x128} ${sub_pixel} neighbours=2 ${maybe}
         H200_TFLOPS 510)
-    conv_transpose_gemm(forward ${format} nhwc sub_pixel ${channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 160)
+    conv_transpose_gemm(forward ${format} nhwc sub_pixel ${channels_last} columns=32 blocks=4 ${sub_pixel} H200_TFLOPS 205)
     conv_transpose_gemm(forward ${format} nhwc sub_pixel_128x128 ${channels_last} ${tile128x128} phases_as_channels=true
         neighbours=8 ${maybe} H200_TFLOPS 460)
     conv_transpose_gemm(forward ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS 460)
@@ -115,7 +115,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_gemm(forward ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
     conv_transpose_gemm(forward ${format} nchw_to_nhwc "" ${to_channels_last} ${tile128x128} ${maybe} H200_TFLOPS 420)
     conv_transpose_gemm(forward ${format} nchw_to_nhwc sub_pixel ${to_channels_last} columns=32 blocks=4 ${sub_pixel} ${maybe}
-        H200_TFLOPS 160)
+        H200_TFLOPS 200)
 endforeach()
 set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=4)
 conv_transpose_gemm(forward tf32 nhwc "" ${channels_last} columns=128 blocks=2 H200_TFLOPS 200)

@@ -39,7 +39,7 @@ foreach(format ${formats_of_16_bits} tf32)
     # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
     # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
     set(maps ${channels_last} phases_as_channels=true neighbours=${values} min_out_channels=1)
-    conv_transpose_rates(256x128 763 380 128x128 655 340 256x64 566 270 128x64 546 240)
+    conv_transpose_rates(256x128 740 380 128x128 655 340 256x64 566 270 128x64 546 240)
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
     conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
@@ -70,11 +70,18 @@ foreach(format ${formats_of_16_bits} tf32)
             ${in_rounds} H200_TFLOPS 800 ${maybe})
         conv_transpose_maps(input_gradient nhwc weight_maps_256x96 ${maps} tile_rows=128 columns=96 ${chunk} stages=4 blocks=1
             producer=true ${in_rounds} H200_TFLOPS 760 ${maybe})
+        # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63; k6
+        # s3, 192 from 96, 80000, 33 in place of 43; k4 s1, 1024 from 96, 112x112, 50 in place of 61; k3, 128 from 32, 12^3, 9.4 in
+        # place of 12). Of 80 a row is no whole line, and nothing is gained (k4 s2, 192 from 80, 80x80: 293 and 253).
+        set(halves ${maps} out_channel_multiple=32 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
+        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x192 ${halves} columns=192 H200_TFLOPS 700 ${maybe})
+        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 640
+            ${maybe})
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64})
     # Few blocks, whose sums are cut.
     conv_transpose_small_set_has(f16 tf32)
-    conv_transpose_rates(128x64 450 240)
+    conv_transpose_rates(128x64 450 275)
     conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
         in_clusters=true ${rate128x64} ${maybe})
     conv_transpose_small_set_has(f16)
@@ -104,7 +111,7 @@ foreach(format ${formats_of_16_bits} tf32)
     list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
     set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
     conv_transpose_maps(input_gradient nhwc weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1
-        H200_TFLOPS 600 ${maybe})
+        H200_TFLOPS 720 ${maybe})
     conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${maps} ${tile128x64})
     # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms with what taps see packed before.
     conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${maps} ${tile128x64})
@@ -162,7 +169,7 @@ endforeach()
 # channels_first: rows of a tile are channels, whose positions are neighbours. Names tell positions x channels.
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
-    conv_transpose_rates(256x128 695 340 256x64 420 212)
+    conv_transpose_rates(256x128 760 340 256x64 420 212 of_parts 695 .)
     set(maps input_layout=channels_last in_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true)
     set(tile256x64 ${maps} columns=128 row_sets=1 column_sets=2 ${chunk} stages=2 blocks=2)
@@ -171,7 +178,7 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(forward nchw maps_256x64 ${tile256x64} ${rate256x64})
     if(NOT format STREQUAL tf32)  # of which every kernel makes parts
         conv_transpose_small_set_has(f16)
-        conv_transpose_maps(forward nchw maps_parts_256x128 ${tile256x128} makes_parts=true min_out_channels=65 ${rate256x128}
+        conv_transpose_maps(forward nchw maps_parts_256x128 ${tile256x128} makes_parts=true min_out_channels=65 ${rateof_parts}
             ${maybe})
     endif()
     conv_transpose_small_set_has(f16 tf32)
@@ -315,8 +322,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16 tf32)
     # Rates were fitted to 111 layers in TF32 and 98 in float16 (H200, 2026-11-28).
-    conv_transpose_rates(256x128 640 440 128x128 425 320 256x64 485 330 128x64 435 300 _of_given256x128 640 490
-        _of_given128x64 480 333)
+    conv_transpose_rates(256x128 720 440 128x128 425 320 256x64 510 330 128x64 480 300 _of_given256x128 800 490
+        _of_given128x64 540 333 _of_given_parts 480 300)
     set(maps input_layout=channels_last out_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65)
     set(tile128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
@@ -332,12 +339,12 @@ foreach(format ${formats_of_16_bits} tf32)
         ${rate256x64} FULL)
     conv_transpose_maps(input_gradient nchw weight_maps_128x64 ${tile128x64} weight_map=true ${rate_of_given128x64} ${maybe})
     conv_transpose_maps(input_gradient nchw weight_maps_clusters_128x64 ${maps} weight_map=true columns=128 row_sets=1 ${chunk}
-        stages=6 blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
+        stages=6 blocks=1 producer=true in_clusters=true ${rate_of_given_parts} ${maybe})
     if(NOT format STREQUAL tf32)
         conv_transpose_maps(input_gradient nchw weight_maps_128x128 ${maps} weight_map=true columns=128 ${chunk} stages=6 blocks=1
-            producer=true min_in_channels=65 H200_TFLOPS 560 ${maybe})
+            producer=true min_in_channels=65 H200_TFLOPS 630 ${maybe})
         conv_transpose_maps(input_gradient nchw weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
-            ${rate128x64} ${maybe})
+            ${rate_of_given_parts} ${maybe})
     endif()
     # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229, k4 s2, 64 to 32 of
     # 4 x 24^3, 0.070 in place of 0.111. 128 x 128 does not: its packed weights are 32 copies a step (0.279, 0.339).

@@ -22,7 +22,7 @@ conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} phases_as_channels=t
 foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
-    conv_transpose_rates(pairs_w2 700 380 pairs_w3 750 400 fours_w2 700 380)
+    conv_transpose_rates(pairs_w2 720 380 pairs_w3 780 400 fours_w2 720 380)
     set(cells input_layout=channels_last in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true
         phases_along_width=true ${half_chunk} boxes=2 stages=3 blocks=2 ${maybe})
     set(positions256 ${cells} columns=128 row_sets=1 column_sets=2)
@@ -45,10 +45,10 @@ foreach(format ${formats_of_16_bits})
     set(tile512x64 ${maps} columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=32 stages=3 producer=true)
     set(tile256x64 ${maps} channels_last_output=true out_channel_multiple=8 tile_rows=128 columns=64 boxes=2 chunk_channels=32
         stages=2 blocks=2)
-    conv_transpose_maps(forward ncdhw maps_512x64_w5 ${tile512x64} window=5 H200_TFLOPS 670)
-    conv_transpose_maps(forward ncdhw maps_512x64_w7 ${tile512x64} window=7 H200_TFLOPS 690 ${maybe})
-    conv_transpose_maps(forward ndhwc maps_256x64_w5 ${tile256x64} window=5 H200_TFLOPS 850)
+    conv_transpose_maps(forward ncdhw maps_512x64_w5 ${tile512x64} window=5 H200_TFLOPS 740)
+    conv_transpose_maps(forward ncdhw maps_512x64_w7 ${tile512x64} window=7 H200_TFLOPS 800 ${maybe})
+    conv_transpose_maps(forward ndhwc maps_256x64_w5 ${tile256x64} window=5 H200_TFLOPS 700)
     conv_transpose_maps(forward ndhwc maps_256x64_w7 ${tile256x64} window=7 FULL H200_TFLOPS 800)
     conv_transpose_maps(forward ndhwc maps_sub_pixel_any_128x64 ${maps} channels_last_output=true phases_as_channels=true
-        min_out_channels=1 whole_rows=false columns=64 chunk_channels=64 stages=3 blocks=3 H200_TFLOPS 150)
+        min_out_channels=1 whole_rows=false columns=64 chunk_channels=64 stages=3 blocks=3 H200_TFLOPS 300)
 endforeach()

@@ -114,23 +114,27 @@ Computation with_written_turned(const Computation &given, const TurnedPicture &p
 // To store single elements takes longer than to turn a result whose channels are innermost. Of even strides kernels store pairs.
 void add_turned(std::vector<Computation> &all) {
     const Computation given = all[0];
-    const TurnedPicture written = output_picture(given.problem);
+    const bool is_forward = given.operation == Operation::forward;
+    const TurnedPicture written = is_forward ? output_picture(given.problem) : input_picture(given.problem);
     if (given.has_wide_pixels() || channels_innermost(given.written_format) || given.written_turned ||
-        !has_single_phases(given.problem) || !fits_a_launch(written))
+        !fits_a_launch(written))
         return;
     for (std::size_t i = 0, count = all.size(); i < count; i++)
         if (all[i].packed_rows || channels_innermost(all[i].read_format))
             all.push_back(with_written_turned(all[i], written, Layout::channels_last));
 }
 
-// Pictures in channels_last as others: kernels of channels_first serve more problems, but for those of 16 bits. What kernels pack
-// they read in any layout, so that the result alone may be turned.
+// Pictures in channels_last as others: kernels of channels_first serve more problems, in 16 bits those of channels that fill no 16
+// bytes. What kernels pack they read in any layout, so that the result alone may be turned.
 std::vector<Computation> with_turned_pictures(const Computation &given) {
     const Problem &p = given.problem;
     const bool reads_input = given.read == Operand::input;
     const TurnedPicture read = reads_input ? input_picture(p) : output_picture(p),
                         written = reads_input ? output_picture(p) : input_picture(p);
-    const bool served = given.operation == Operation::bias_gradient || bytes_of(given.read_format.type) == 2 || is_depthwise(p);
+    const bool fills_16_bytes = p.in_channels / p.groups % 8 == 0 && p.out_channels / p.groups % 8 == 0;
+    const bool of_16_bits = bytes_of(given.read_format.type) == 2, of_weights = given.operation == Operation::weight_gradient;
+    const bool served = given.operation == Operation::bias_gradient || is_depthwise(p) ||
+                        (of_16_bits && (fills_16_bytes || of_weights));
     if (served || given.has_wide_pixels() || !fits_a_launch(read) || !fits_a_launch(written)) return {};
     std::vector<Computation> all;
     Computation turned = given;
@@ -164,7 +168,7 @@ std::vector<Computation> computed_as(const Computation &given, const PlanOptions
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
     }
-    if (given.operation == Operation::forward) add_turned(all);
+    if (given.operation == Operation::forward || given.operation == Operation::input_gradient) add_turned(all);
     if (const std::optional<Computation> products = with_products_of_taps(given)) {
         all.push_back(*products);
         add_views_of_rows(all, all.size() - 1, options);

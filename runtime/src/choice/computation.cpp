@@ -10,6 +10,13 @@ bool has_single_phases(const Problem &problem) {
     return stride > 1 && stride % 2 == 1;
 }
 
+TurnedPicture weight_picture(const Computation &c) {
+    const Problem &p = c.problem;
+    const int64_t parts = c.parts_in_groups();
+    if (c.operation == Operation::forward) return {p.in_channels, p.out_channels / p.groups, taps(p)};
+    return {p.in_channels / parts, p.out_channels * parts / p.groups, taps(p)};
+}
+
 int64_t read_positions(const Computation &c) {
     return c.operation == Operation::forward ? input_positions(c.problem) : output_positions(c.problem);
 }

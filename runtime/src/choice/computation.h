@@ -116,6 +116,9 @@ int64_t summed_phases(const Computation &computation);
 /// elements.
 bool has_single_phases(const Problem &);
 
+/// The weight as a picture: its input channels are images.
+TurnedPicture weight_picture(const Computation &computation);
+
 /// The picture that is summed over has so many.
 int64_t read_positions(const Computation &computation);
 

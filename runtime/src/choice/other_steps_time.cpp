@@ -7,6 +7,7 @@
 
 #include "algorithm/machine_facts.h"
 #include "choice/kernel_properties.h"
+#include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
@@ -115,6 +116,7 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
                  time = launch + passes * double(bytes_of(c.weight_format.type)) * elements / H200::memory_bytes_per_second;
     // Hidden by the packing of the picture, where taps of both are copied (five layers of 8 to 13 us, H200, 2026-11-28).
     if (c.packed_rows && copies_packed_taps(k)) return time - launch / 2;
+    if (turns_weights(k, c)) return time_of_turning(weight_picture(c), in_other_layout(c.weight_format));
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
     return packs ? time : 0;
 }
@@ -138,7 +140,10 @@ double cluster_time(double tile_elements) { return 1.2e-6 + 1.2e-10 * tile_eleme
 
 double turning_time(const Computation &c) {
     const bool reads_both = c.operation == Operation::weight_gradient;
-    return time_of_turning(c.read_turned, c.read_format) +
+    // Results of 16 bits to channels_last take longer, whose channels fill no 16 bytes (54 forward problems, H200, 2026-11-28).
+    constexpr double odd_channels = 2.5e-6;
+    const bool is_odd = c.written_turned && bytes_of(c.written_format.type) == 2 && !channels_innermost(c.written_format);
+    return time_of_turning(c.read_turned, c.read_format) + (is_odd ? odd_channels : 0) +
            time_of_turning(c.written_turned, reads_both ? c.written_format : in_other_layout(c.written_format));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "choice/kernel_properties.h"
+#include "choice/launch_limits.h"
 #include "choice/launch_ranges.h"
 #include "choice/product_blocks.h"
 #include "choice/tensor_formats.h"
@@ -104,6 +105,12 @@ std::string lines_rejection(const KernelTraits &k, const Computation &c) {
 }
 
 }  // namespace
+
+bool turns_weights(const KernelTraits &k, const Computation &c) {
+    const bool lies_otherwise = channels_innermost(k.weight) && !channels_innermost(c.weight_format) && taps(c.problem) > 1;
+    return maps_weights(k) && !maps_weights_of_phases(k) && lies_otherwise && c.weight_operand == Operand::weight &&
+           weight_picture(c).images <= max_grid();
+}
 
 std::string picture_frame_rejection(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;

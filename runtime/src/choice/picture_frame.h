@@ -42,6 +42,9 @@ inline std::size_t tensor_maps(const KernelTraits &k) {
 /// their strides, in channels_first.
 inline bool maps_weights_of_phases(const KernelTraits &k) { return maps_weights(k) && k.phases_as_channels; }
 
+/// Whether weights in channels_first are turned before, for a kernel that maps those in channels_last.
+bool turns_weights(const KernelTraits &, const Computation &);
+
 /// Why a kernel that reads a tensor map cannot compute a problem so; empty if it can.
 std::string picture_frame_rejection(const KernelTraits &, const Computation &);
 

@@ -100,16 +100,18 @@ double least_moving_time(const KernelTraits &k, const Computation &c) {
 // Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
 // the second-level cache: such kernels take 1.45 to 1.9 times as long as with whole lines (302 times of 30 layers of few channels,
 // float16, channels_last, H100, 2026-11-28), on an H200 1.1 to 1.3 times (21 times). Tiles of 256 x 96 and more read least for
-// their products: 1.05 to 1.1 times (k3 s2, 288 from 144 channels, 256x256, in both layouts; H200, 2026-11-28).
+// their products: 1.05 to 1.1 times (k3 s2, 288 from 144 channels, 256x256, in both layouts; H200, 2026-11-28). Where TF32 reads
+// weights so, too, 1.1 to 1.5 times, by tiles of 256 x 128 1.05 to 1.2, and of up to one line as well (44 layers, that day).
 double split_lines_factor(const KernelTraits &k, const Computation &c) {
     constexpr int64_t line = 128;
-    constexpr double small = 1e7;
+    const double small = bytes_of(k.output.type) == 2 ? 1e7 : 2e6;
     const Problem &p = c.problem;
     const int64_t bytes = bytes_of(k.output.type), pixel = bytes * channels_of_pixel(k, c);
-    const bool reads_pixels = k.box_positions > 0 && k.operation == Operation::input_gradient && bytes == 2 && taps(p) > 1;
-    const bool splits = reads_pixels && pixel % line != 0 && 2 * pixel > line;
+    const bool reads_pixels = k.box_positions > 0 && k.operation == Operation::input_gradient &&
+                              (bytes == 2 || maps_weights(k)) && taps(p) > 1;
+    const bool splits = reads_pixels && ((pixel % line != 0 && 2 * pixel > line) || (bytes == 4 && pixel <= line));
     const bool is_large = double(area(k.block_positions)) * double(k.block_channels) >= 256 * 96;
-    return splits && double(bytes) * double(p.output_elements()) > small ? (is_large ? 1.1 : 1.4) : 1;
+    return splits && double(bytes) * double(p.output_elements()) > small ? (is_large ? 1.1 : bytes == 2 ? 1.4 : 1.3) : 1;
 }
 
 // Outputs of one phase lie a stride apart. What an output takes of the second-level cache beyond 16 bytes is not in the overhead of

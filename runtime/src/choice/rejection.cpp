@@ -74,7 +74,7 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
         if (written && (c.written_turned || c.of_taps)) wanted = c.written_format;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
-            if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
+            if (taps(c.problem) == 1 || has_rows || turns_weights(k, c)) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
         }
         if (tensor.asked == &PlanOptions::weight && reads_weights(options.operation) && converts_weights(k, wanted.type)) {
@@ -148,6 +148,9 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     const bool turns_read = computation.read_turned.has_value(), turns_written = computation.written_turned.has_value();
     if ((turns_read || turns_written) && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.packed_pictures))
         return "no pictures are turned for it";
+    // Kernels of channels_first see the same rows of taps, and take 0.94 of the time (108 layers, float16; H200, 2026-11-28).
+    const bool turns_parts = kernel.makes_parts && channels_innermost(kernel.input) && !channels_innermost(computation.written_format);
+    if (computation.by_taps && turns_parts) return "the sums of its parts would be turned";
     if (computation.of_taps && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.parts > 0 || !adds_taps()))
         return "no products of taps are added for it";
     if (turns_written && channels_innermost(computation.written_format) && kernel.box_positions == 0)
@@ -214,9 +217,11 @@ bool takes_format(const KernelTraits &k, const TensorOfOperation &tensor, Operat
     // What is packed must have a helper of its type, whatever the kernel's own is.
     if (is_read && tensor.asked == &PlanOptions::weight && k.weight_layout != WeightLayout::as_given)
         return packs(k, tensor, operation, wanted);
-    // What adds parts of outputs writes every layout.
-    const bool is_added = k.makes_parts && k.splits_steps && tensor.made_for == &KernelTraits::output &&
-                          operation == Operation::forward && k.operation == operation;
+    // What adds parts writes every layout; input gradients from channels_last.
+    const bool forward = operation == Operation::forward;
+    const bool is_added = k.makes_parts && k.splits_steps && k.operation == operation &&
+                          tensor.made_for == (forward ? &KernelTraits::output : &KernelTraits::input) &&
+                          (forward || (operation == Operation::input_gradient && channels_innermost(k.input)));
     return is == wanted || ((k.any_layout || is_added) && is.type == wanted.type) || packs(k, tensor, operation, wanted);
 }
 

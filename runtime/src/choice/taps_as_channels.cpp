@@ -1,6 +1,7 @@
 #include "choice/taps_as_channels.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "choice/launch_limits.h"
 #include "choice/simpler_problems.h"
@@ -69,13 +70,25 @@ std::optional<Computation> with_taps_as_rows(const Computation &given) {
     return folded;
 }
 
+namespace {
+
+// Whether a second pass over the products of all taps may pay: of few output channels it costs little, and of others where outputs
+// see no fewer products, those with what lies outside of the input included.
+bool has_few_products_of_taps(const Problem &p) {
+    constexpr int64_t most_channels = 16;
+    const auto seen = [](const Axis &a) { return a.output() * ceil_divide(a.kernel, a.stride / std::gcd(a.stride, a.dilation)); };
+    const double products = double(input_positions(p)) * double(taps(p));
+    return p.out_channels <= most_channels || products <= double(product_of_axes(p, seen));
+}
+
+}  // namespace
+
 std::optional<Computation> with_products_of_taps(const Computation &given) {
-    constexpr int64_t most_channels = 16;  // of more, outputs in tiles of their own are read once
     const Problem &p = given.problem;
     const auto is_float = [](TensorFormat format) { return format.type == ElementType::float32; };
     const bool of_floats = is_float(given.read_format) && is_float(given.written_format) && is_float(given.weight_format);
     if (!of_floats || given.operation != Operation::forward || given.weight_operand != Operand::weight || p.groups != 1 ||
-        p.batch == 0 || p.batch > max_grid() || taps(p) == 1 || p.out_channels > most_channels || given.written_turned ||
+        p.batch == 0 || p.batch > max_grid() || taps(p) == 1 || !has_few_products_of_taps(p) || given.written_turned ||
         given.has_wide_pixels())
         return {};
     const double products = double(p.batch) * double(input_positions(p)) * double(p.out_channels) * double(taps(p));

@@ -21,8 +21,8 @@ std::optional<Computation> with_strides_as_taps(const Computation &given);
 /// Where output channels are few, what all taps see of them is less than the input, which then is read once.
 std::optional<Computation> with_taps_as_rows(const Computation &given);
 
-/// Where output channels are few, in float32: the products of all taps, which fill tiles and see the input once. They lie in
-/// channels_first.
+/// In float32, where output channels are few, or what outputs see lies outside of the input in part: the products of all taps,
+/// which fill tiles and see the input once. They lie in channels_first.
 std::optional<Computation> with_products_of_taps(const Computation &given);
 
 /// Where every output is seen by one tap, of pictures in channels_last: maps of what a kernel reads have no strides, and taps of

@@ -58,6 +58,7 @@ Extents joined(Extents first, const Extents &rest) {
 WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &computation)
     : kernel_(kernel),
       c_(with_taps_as_channels(kernel, computation)),
+      turned_(turns_weights(kernel, c_)),
       given_(given_format(kernel, c_.weight_format)),
       window_(innermost_first(given_problem(c_), kernel.rank, [](const Axis &a) { return a.kernel; })),
       channel_phases_(innermost_first(c_.problem, kernel.rank,
@@ -174,13 +175,15 @@ View WeightPacking::as_given(const LaunchRange &range) const {
     const Extents window = phases ? Extents(window_.size(), 1) : window_;
     const int64_t out = (transposed_ ? summed_ : channels_) * (phases ? taps_ : 1), in = transposed_ ? channels_ : summed_;
     const int64_t inside = out * (transposed_ ? c_.parts_in_groups() : 1);
-    const Layout layout = maps_weights(kernel_) && taps == 1 ? Layout::channels_last : given_.layout;
+    const Layout layout = turned_ || (maps_weights(kernel_) && taps == 1) ? Layout::channels_last : given_.layout;
     const auto [tap, inner] = LayoutStrides(layout, inside, taps);
     const int64_t group = inside > out ? inner * out : in * out * taps;
     // Kernels that read single taps read them turned round where they are.
     const bool turned_round = mirrored_ && stages_columns(kernel_);
     const int64_t first = turned_round ? (taps - 1) * tap : 0;
-    View view(from_, from_offset_ + range.first_group * group + first, joined(window, {out, in, range.groups}), given_.type);
+    const Operand operand = turned_ ? packed_ : from_;
+    View view(operand, (turned_ ? 0 : from_offset_) + range.first_group * group + first,
+              joined(window, {out, in, range.groups}), given_.type);
     int64_t stride = turned_round ? -tap : tap;
     for (int i = 0; i < kernel_.rank; stride *= window[i++]) view.set_stride(i, stride);
     return view.set_stride(kernel_.rank, inner)
@@ -201,6 +204,20 @@ Step WeightPacking::row_step() const {
     return rows_->step(from.set_stride(0, tap).set_stride(1, channel).set_stride(3, taps_ * summed_), rows());
 }
 
+Step WeightPacking::turning_step() const {
+    const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, kernel_.device, [&](const KernelTraits &k) {
+        return moves_elements_of(k, given_.type);
+    });
+    const TurnedPicture weight = weight_picture(c_);
+    const Extents extents{weight.channels, weight.positions, 1, weight.images};
+    View from(from_, from_offset_, extents, given_.type);
+    from.set_stride(0, weight.positions).set_stride(1, 1);
+    return Launch<Family::channel_packing>(turning)
+        .set("picture", from)
+        .set("packed", View(packed_, 0, extents, given_.type))
+        .step();
+}
+
 // As as_given() has them.
 View WeightPacking::view_of_rows(const LaunchRange &range) const {
     const int64_t row = packed_row_channels(kernel_, c_), of_channel = taps_ * row;
@@ -215,6 +232,7 @@ View WeightPacking::view_of_rows(const LaunchRange &range) const {
 // Of the packed weight, where anything packs.
 int64_t WeightPacking::packed_elements() const {
     if (rows_) return channels_ * groups_ * taps_ * packed_row_channels(kernel_, c_);
+    if (turned_) return weight_picture(c_).elements();
     return packing_ ? product(packed_extents(groups_)) : 0;
 }
 
@@ -226,7 +244,7 @@ int64_t WeightPacking::packed_bytes() const {
 }
 
 void WeightPacking::add_to(Recipe &recipe) {
-    if (!packing_ && !rows_ && !conversion_) return;
+    if (!packs() && !conversion_) return;
     if (c_.weight_operand == Operand::weight) return recipe.add_weight_packing(steps(), packed_bytes());
     packed_ = recipe.add_region("packed weight", packed_bytes());
     recipe.add(step());
@@ -235,7 +253,7 @@ void WeightPacking::add_to(Recipe &recipe) {
 std::vector<Step> WeightPacking::steps() const {
     std::vector<Step> all;
     if (conversion_) all.push_back(conversion_step());
-    if (packing_ || rows_) all.push_back(step());
+    if (packs()) all.push_back(step());
     return all;
 }
 
@@ -249,6 +267,7 @@ Step WeightPacking::conversion_step() const {
 
 Step WeightPacking::step() const {
     if (rows_) return row_step();
+    if (turned_) return turning_step();
     switch (packing_->family) {
         case Family::gemm_weight_packing: return gemm_step();
         case Family::tensor_core_weight_packing: return tensor_core_step();

@@ -28,6 +28,7 @@ class WeightPacking {
     const Computation c_;  // as the kernel counts channels
     const KernelTraits *packing_ = nullptr, *conversion_ = nullptr;
     std::optional<RowPacking> rows_;  // of a kernel that copies taps
+    const bool turned_;               // kernel positions and channels change places, for a kernel that maps them
     Operand packed_ = Operand::packed_weight;
     const TensorFormat given_;  // to what packs, or to the kernel
     const Extents window_;  // innermost first
@@ -46,6 +47,7 @@ class WeightPacking {
     bool joins_taps() const noexcept;
     bool packs_panels() const noexcept;
     bool sums_inside() const noexcept;
+    bool packs() const noexcept { return packing_ || rows_ || turned_; }
     int64_t packed_elements() const;
     int64_t converted_elements() const;
     int64_t packed_bytes() const;
@@ -62,6 +64,7 @@ class WeightPacking {
     View rows() const;
     View view_of_rows(const LaunchRange &range) const;
     Step row_step() const;
+    Step turning_step() const;
     Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
     Extents tensor_core_tiles() const;
