@@ -81,6 +81,19 @@ double instructions_of_window(const KernelTraits &k, bool has_one_tap) {
     return loop + inputs * (address + load * vector) + multiplied_taps * parts * vector + weights;
 }
 
+// An input gradient's lanes read a row of channels_first a stride apart, each of whose lines is a cycle of the first-level cache.
+// That holds what warps see until their next taps, of up to 7 KB each; of 16 KB each tap reads its sector again (k32 s16, 1280 channels of 938, float32: 118 us by two parts, 466 by eight,
+// float16 47 and 64; k16 s8 41 and 64, 40 and 33; k20 s10 40 and 88, 37 and 33; H200, 2026-11-28).
+double strided_rows_time(const KernelTraits &k, const Computation &c, double loads, const Machine &machine) {
+    constexpr double warp = 32, line = 128, sector = 32, held = 7168, none_held = 16384, bytes_per_second = 3.4e12;
+    if (k.operation != Operation::input_gradient || !k.any_layout || has_channels_last(c)) return 0;
+    const double apart = double(bytes_of(c.read_format.type)) * double(c.problem.width().stride);
+    const double lines = std::min(std::ceil(warp * apart / line), warp);
+    const double missed = std::clamp((lines * line * double(k.parts) - held) / (none_held - held), 0.0, 1.0);
+    return loads / warp * lines / (machines::H200::loads_per_second * double(multiprocessors(machine))) +
+           missed * loads * sector / (bytes_per_second * share_of_h200(machine));
+}
+
 }  // namespace
 
 // Threads have some channels at a position of each part of an axis, and nothing in common. A sum takes 2 ps beside its products
@@ -138,7 +151,11 @@ double depthwise_gather_time(const KernelTraits &k, const Computation &c, const 
     const double begin = neighbours ? (forward ? 330 : 150) : (forward ? 230 : 40), least_threads = neighbours ? 40e3 : 60e3;
     const double instructions = begin + windows * instructions_of_window(k, taps.has_one_tap) +
                                 double(k.parts) * (store + store_of_element * vector);
-    return seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
+    const double issuing = seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
+    // A thread waits for the loads of each window (k5 of three axes by one tap at a time, 8 x 32 channels of 5x10x10: 31 us).
+    constexpr double seconds_of_window = 0.22e-6;
+    const double loads = threads * double(k.parts) * (neighbours ? 0 : windows);
+    return std::max({issuing, windows * seconds_of_window, strided_rows_time(k, c, loads, machine)});
 }
 
 }  // namespace conv_transpose

@@ -12,6 +12,7 @@
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
 #include "choice/staged_columns.h"
+#include "choice/views_of_rows.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -70,7 +71,7 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
         if (written && (c.written_turned || c.of_taps)) wanted = c.written_format;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
-            if (taps(c.problem) == 1 || has_rows) wanted.layout = is.layout;
+            if (taps(c.problem) == 1 || has_rows || packs_weight_rows(k, c)) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
         }
         // A picture of one position may be read as a row of channels, by kernels that take one.
