@@ -6,6 +6,7 @@
 
 #include "choice/other_steps_time.h"
 #include "choice/product_time.h"
+#include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "choice/waves.h"
 #include "problem/counting.h"
@@ -94,6 +95,23 @@ double strided_rows_time(const KernelTraits &k, const Computation &c, double loa
            missed * loads * sector / (bytes_per_second * share_of_h200(machine));
 }
 
+// Instructions are those of a thread of a block that stages rows (schedules/cuda_staged.h).
+double staged_rows_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const StagedShape &shape = k.staged_shape;
+    const auto row = staged_row(shape, p);
+    constexpr double seconds_of_instruction = 5.3e-14, least_threads = 40e3, begin = 250, of_row = 60, of_element = 12;
+    const double tap = 9 + 4 * double(shape.parts), rows_of_taps = double(taps(p)) / double(p.width().kernel);
+    const double elements = double(round_up(row.seen(), shape.threads * StagedShape::run)) / shape.threads;
+    const double instructions = begin + rows_of_taps * (of_row + of_element * elements + tap * double(p.width().kernel));
+    const double rows = double(p.batch) * double(p.groups) * double(input_positions(p)) / double(p.width().input);
+    const double threads = rows * double(row.tiles()) * shape.threads / share_of_h200(machine);
+    constexpr double bytes_per_second = 3.4e12;
+    const double bytes = double(bytes_of(c.read_format.type)) * (double(p.input_elements()) + double(p.output_elements()));
+    return std::max(seconds_of_instruction * instructions * std::max(threads, least_threads),
+                    bytes / (bytes_per_second * share_of_h200(machine)));
+}
+
 }  // namespace
 
 // Threads have some channels at a position of each part of an axis, and nothing in common. A sum takes 2 ps beside its products
@@ -133,6 +151,7 @@ bool gathers_single_channels(const KernelTraits &k) {
 // float32, both layouts; H200, 2026-11-27). What threads take whose parts lie apart was fitted to one, two, four and eight of them
 // (k2 to k12, float16 and float32; H200, 2026-11-28).
 double depthwise_gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    if (stages_columns(k)) return staged_rows_time(k, c, machine);
     const Problem &p = c.problem;
     const bool forward = k.operation == Operation::forward;
     const Axis &cut = axis_of_parts(k, p);
