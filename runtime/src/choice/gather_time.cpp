@@ -83,33 +83,33 @@ double instructions_of_window(const KernelTraits &k, bool has_one_tap) {
 }
 
 // An input gradient's lanes read a row of channels_first a stride apart, each of whose lines is a cycle of the first-level cache.
-// That holds what warps see until their next taps, of up to 7 KB each; of 16 KB each tap reads its sector again (k32 s16, 1280 channels of 938, float32: 118 us by two parts, 466 by eight,
-// float16 47 and 64; k16 s8 41 and 64, 40 and 33; k20 s10 40 and 88, 37 and 33; H200, 2026-11-28).
-double strided_rows_time(const KernelTraits &k, const Computation &c, double loads, const Machine &machine) {
-    constexpr double warp = 32, line = 128, sector = 32, held = 7168, none_held = 16384, bytes_per_second = 3.4e12;
+// That holds what warps see until their next taps, of up to 7 KB each; of 9 KB more each tap reads its sector again (k32 s16, 1280 channels of 938, float32: 118 us by two parts, 466 by eight,
+// float16 47 and 64; k16 s8 41 and 64, 40 and 33; k20 s10 40 and 88, 37 and 33; columns of k16x16 s8x8 516 and 124; H200, 2026-11-28).
+double strided_rows_time(const KernelTraits &k, const Computation &c, double windows, const Machine &machine) {
+    constexpr double warp = 32, line = 128, sector = 32, kilobyte = 1024, bytes_per_second = 3.4e12;
     if (k.operation != Operation::input_gradient || !k.any_layout || has_channels_last(c)) return 0;
     const double apart = double(bytes_of(c.read_format.type)) * double(c.problem.width().stride);
     const double lines = std::min(std::ceil(warp * apart / line), warp);
-    const double missed = std::clamp((lines * line * double(k.parts) - held) / (none_held - held), 0.0, 1.0);
+    const double seen = double(k.parts + (k.parts_are_neighbours ? k.taps_at_once - 1 : 0)), loads = windows * seen;
+    const double missed = std::clamp((lines * line * seen - 7 * kilobyte) / (9 * kilobyte), 0.0, 1.0);
     return loads / warp * lines / (machines::H200::loads_per_second * double(multiprocessors(machine))) +
            missed * loads * sector / (bytes_per_second * share_of_h200(machine));
 }
 
-// Instructions are those of a thread of a block that stages rows (schedules/cuda_staged.h).
+// Blocks that stage rows, and have 132 multiprocessors' instructions to themselves: fifteen layers of one and two axes, strides 1 to
+// 20, in float16 and float32, most a tenth off (H200, 2026-11-28).
 double staged_rows_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const StagedShape &shape = k.staged_shape;
     const auto row = staged_row(shape, p);
-    constexpr double seconds_of_instruction = 5.3e-14, least_threads = 40e3, begin = 250, of_row = 60, of_element = 12;
-    const double tap = 9 + 4 * double(shape.parts), rows_of_taps = double(taps(p)) / double(p.width().kernel);
-    const double elements = double(round_up(row.seen(), shape.threads * StagedShape::run)) / shape.threads;
-    const double instructions = begin + rows_of_taps * (of_row + of_element * elements + tap * double(p.width().kernel));
+    constexpr double block = 1.23e-9, round = 0.38e-9, tap = 0.08e-9, bytes_per_second = 7.5e12, least_blocks = 1000;
+    const double rows_of_taps = double(taps(p)) / double(p.width().kernel);
+    const double rounds = double(ceil_divide(row.seen(), int64_t{shape.threads} * StagedShape::run));
     const double rows = double(p.batch) * double(p.groups) * double(input_positions(p)) / double(p.width().input);
-    const double threads = rows * double(row.tiles()) * shape.threads / share_of_h200(machine);
-    constexpr double bytes_per_second = 3.4e12;
+    const double blocks = std::max(rows * double(row.tiles()) / share_of_h200(machine), least_blocks);
     const double bytes = double(bytes_of(c.read_format.type)) * (double(p.input_elements()) + double(p.output_elements()));
-    return std::max(seconds_of_instruction * instructions * std::max(threads, least_threads),
-                    bytes / (bytes_per_second * share_of_h200(machine)));
+    return blocks * (block + rows_of_taps * (round * rounds + tap * double(p.width().kernel))) +
+           bytes / (bytes_per_second * share_of_h200(machine));
 }
 
 }  // namespace
@@ -173,8 +173,7 @@ double depthwise_gather_time(const KernelTraits &k, const Computation &c, const 
     const double issuing = seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
     // A thread waits for the loads of each window (k5 of three axes by one tap at a time, 8 x 32 channels of 5x10x10: 31 us).
     constexpr double seconds_of_window = 0.22e-6;
-    const double loads = threads * double(k.parts) * (neighbours ? 0 : windows);
-    return std::max({issuing, windows * seconds_of_window, strided_rows_time(k, c, loads, machine)});
+    return std::max({issuing, windows * seconds_of_window, strided_rows_time(k, c, threads * windows, machine)});
 }
 
 }  // namespace conv_transpose

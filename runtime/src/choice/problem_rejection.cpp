@@ -112,7 +112,7 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
-    if (out % k.out_channel_multiple && (!c.packed_rows || forward))
+    if (out % k.out_channel_multiple && (!c.packed_rows || forward || (maps_weights(k) && !packs_weight_rows(k, c))))
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (k.max_in_channels && in > k.max_in_channels)
         return "in_channels / groups is more than " + std::to_string(k.max_in_channels);

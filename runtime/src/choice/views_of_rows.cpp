@@ -86,7 +86,7 @@ int64_t packed_row_channels(const KernelTraits &k, const Computation &c) {
 }
 
 bool packs_weight_rows(const KernelTraits &k, const Computation &c) {
-    const bool maps_gradient = maps_weights(k) && c.operation == Operation::input_gradient;
+    const bool maps_gradient = maps_weights(k) && c.operation == Operation::input_gradient && channels_innermost(k.input);
     const bool fills_rows = maps_gradient && c.problem.out_channels / c.problem.groups % k.out_channel_multiple != 0;
     return c.packed_rows && (copies_packed_taps(k) || fills_rows);
 }
