@@ -50,7 +50,6 @@ class InputGradientStaged : public Halide::Generator<InputGradientStaged<Schedul
         problem.describe(Family::input_gradient, this->target, description);
         describe_tensors({"input", "output"}, description);
         GatherWeight{0, storage, this->target}.describe(description);
-        description.set("strict_propagation", "false");
         schedule_params.describe(description);
     }
 

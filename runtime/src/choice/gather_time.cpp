@@ -83,15 +83,16 @@ double instructions_of_window(const KernelTraits &k, bool has_one_tap) {
 }
 
 // An input gradient's lanes read a row of channels_first a stride apart, each of whose lines is a cycle of the first-level cache.
-// That holds what warps see until their next taps, of up to 7 KB each; of 9 KB more each tap reads its sector again (k32 s16, 1280 channels of 938, float32: 118 us by two parts, 466 by eight,
-// float16 47 and 64; k16 s8 41 and 64, 40 and 33; k20 s10 40 and 88, 37 and 33; columns of k16x16 s8x8 516 and 124; H200, 2026-11-28).
-double strided_rows_time(const KernelTraits &k, const Computation &c, double windows, const Machine &machine) {
-    constexpr double warp = 32, line = 128, sector = 32, kilobyte = 1024, bytes_per_second = 3.4e12;
+// That holds what warps see until their next taps, of up to 7 KB each; of 16 KB each tap reads its sector again (k32 s16, 1280
+// channels of 938, float32: 118 us by two parts, 466 by eight, float16 47 and 64; k16 s8 41 and 64, 40 and 33; k20 s10 40 and 88,
+// 37 and 33), neighbouring parts fewer (k16x16 s8x8 516 and 124; H200, 2026-11-28). So many windows see so many elements each.
+double strided_rows_time(const KernelTraits &k, const Computation &c, double windows, double seen, const Machine &machine) {
+    constexpr double warp = 32, line = 128, sector = 32, held = 7168, none_held = 16384, bytes_per_second = 3.4e12;
     if (k.operation != Operation::input_gradient || !k.any_layout || has_channels_last(c)) return 0;
-    const double apart = double(bytes_of(c.read_format.type)) * double(c.problem.width().stride);
+    const double apart = double(bytes_of(c.read_format.type)) * double(c.problem.width().stride), loads = windows * seen;
     const double lines = std::min(std::ceil(warp * apart / line), warp);
-    const double seen = double(k.parts + (k.parts_are_neighbours ? k.taps_at_once - 1 : 0)), loads = windows * seen;
-    const double missed = std::clamp((lines * line * seen - 7 * kilobyte) / (9 * kilobyte), 0.0, 1.0);
+    const double beyond = std::clamp((lines * line * seen - held) / (none_held - held), 0.0, 1.0);
+    const double missed = k.parts_are_neighbours ? beyond * beyond : beyond;
     return loads / warp * lines / (machines::H200::loads_per_second * double(multiprocessors(machine))) +
            missed * loads * sector / (bytes_per_second * share_of_h200(machine));
 }
@@ -173,7 +174,9 @@ double depthwise_gather_time(const KernelTraits &k, const Computation &c, const 
     const double issuing = seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
     // A thread waits for the loads of each window (k5 of three axes by one tap at a time, 8 x 32 channels of 5x10x10: 31 us).
     constexpr double seconds_of_window = 0.22e-6;
-    return std::max({issuing, windows * seconds_of_window, strided_rows_time(k, c, threads * windows, machine)});
+    const bool sees_one_tap = !neighbours || (taps.has_one_tap && k.strict_propagation);
+    const double seen = double(k.parts + (sees_one_tap ? 0 : k.taps_at_once - 1));
+    return std::max({issuing, windows * seconds_of_window, strided_rows_time(k, c, threads * windows, seen, machine)});
 }
 
 }  // namespace conv_transpose
