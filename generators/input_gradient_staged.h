@@ -112,7 +112,8 @@ class InputGradientStaged : public Halide::Generator<InputGradientStaged<Schedul
         const RDom &r = f.taps;
         const Expr group = known(begin_of(f.block, row).group, extent(4));
         const std::vector<Expr> tap{known(f.tap_x, x.kernel), known(f.tap_y, axis(1).kernel), known(f.tap_z, axis(2).kernel)};
-        f.tap_weight(f.tap_x, f.tap_y, f.tap_z, f.block) = GatherWeight{0, storage, this->get_target()}.at(weight, tap, 0, 0, group);
+        f.tap_weight(f.tap_x, f.tap_y, f.tap_z, f.block) =
+            GatherWeight{0, storage, this->get_target()}.at(weight, tap, 0, 0, group);
         const Expr apart = x.stride * (shape.threads / Row::banks * (Row::banks + 1));
         const Expr slot = min(slot_of(x.output(f.thread, r[0])) + f.part * apart, shape.elements - 1);
         f.sum(f.part, f.thread, f.block) = 0.f;

@@ -97,8 +97,8 @@ double strided_rows_time(const KernelTraits &k, const Computation &c, double win
            missed * loads * sector / (bytes_per_second * share_of_h200(machine));
 }
 
-// Blocks that stage rows, and have 132 multiprocessors' instructions to themselves: fifteen layers of one and two axes, strides 1 to
-// 20, in float16 and float32, most a tenth off (H200, 2026-11-28).
+// Of blocks that stage rows, whose instructions limit: fifteen layers of one and two axes, strides 1 to 20, in float16 and float32,
+// most a tenth off (H200, 2026-11-28).
 double staged_rows_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
     const Problem &p = c.problem;
     const StagedShape &shape = k.staged_shape;

@@ -74,10 +74,10 @@ double stored_bytes_time(const KernelTraits &k, const Computation &c) {
     return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
 }
 
-// Boxes of half a line come with the other half to the second-level cache, which has lost that until the next chunk of channels where
-// blocks go through more taps in between than it holds: an output gradient in channels_last is read twice from memory (k8 s8, 16
-// from 8 channels, 64 x 64x64, 159 us, by whole lines 74 to 88; k4 s4, 24 from 12, 4 x 40^3, 280; but k2 s2, 64 from 32, 32 x
-// 192x192, 118 at 3.9 TB/s; float16, H200, 2026-11-28).
+// Boxes of half a line bring the other half to the second-level cache, which has lost it at the next chunk of channels where blocks
+// go through more taps in between than it holds: an output gradient in channels_last is read twice from memory (k8 s8, 16 from 8
+// channels, 64 x 64x64, 159 us, by whole lines 74 to 88; k4 s4, 24 from 12, 4 x 40^3, 280; but k2 s2, 64 from 32, 32 x 192x192,
+// 118 at 3.9 TB/s; float16, H200, 2026-11-28).
 double half_lines_time(const KernelTraits &k, const Computation &c) {
     constexpr int64_t line = 128;
     constexpr double held_bytes = 3e7, bytes_per_second = 3.4e12;
