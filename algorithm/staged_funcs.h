@@ -42,6 +42,21 @@ struct StagedForwardFuncs {
     Halide::RDom outputs;  ///< part, phase, thread, block
 };
 
+struct StagedRowFuncs {
+    Halide::Var part{"part"}, in_round{"in_round"}, round{"round"}, slot{"slot"}, thread{"thread"}, block{"block"};
+    Halide::Var tap_x{"tap_x"}, tap_y{"tap_y"}, tap_z{"tap_z"};
+
+    /// What a row of taps sees: in float32, zero outside of the picture, (in_round, round, thread, tap_y, tap_z, block); the same
+    /// where all threads see it, (slot, tap_y, tap_z, block). Its update goes through `elements`: in round, round, thread.
+    Halide::Func element{"element"}, staged{"staged_row"};
+    Halide::RDom elements;
+    Halide::Func tap_weight{"tap_weight"};  ///< (tap_x, tap_y, tap_z, block)
+    Halide::Func sum{"sum"};                ///< (part, thread, block)
+    Halide::RDom taps;                      ///< x, y, z
+    Halide::Func input_gradient;            ///< what is written; its update goes through all positions
+    Halide::RDom positions;                 ///< part, thread, block
+};
+
 struct StagedWeightFuncs {
     Halide::Var tap{"tap"}, step{"step"}, place{"place"}, round{"round"}, thread{"thread"}, box{"box"};
     /// A block: of tasks, of groups and band, of images.

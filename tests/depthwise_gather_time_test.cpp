@@ -60,5 +60,15 @@ TEST_F(DepthwiseGatherTime, PrefersFewPartsWhereThreadsAreFew) {
     EXPECT_LT(estimate_of(eight, many), estimate_of(two, many));
 }
 
+// Eight parts a thread, two, staged rows: 461, 118, 39; of short strides 22, 29, 35.
+TEST_F(DepthwiseGatherTime, PrefersStagedRowsWhereStridesAreLarge) {
+    const std::string eight = "input_gradient_f32_cuda_depthwise_any_any", two = eight + "_small", staged = eight + "_c1x1_staged";
+    const char *const large = "n1g1280ic1280oc1280iw938kw32sw16pw8", *const small = "n4g256ic256oc256iw4000kw4sw2pw1";
+    EXPECT_LT(estimate_of(staged, large), estimate_of(two, large));
+    EXPECT_LT(2 * estimate_of(two, large), estimate_of(eight, large));
+    EXPECT_LT(estimate_of(eight, small), estimate_of(two, small));
+    EXPECT_LT(estimate_of(two, small), estimate_of(staged, small));
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

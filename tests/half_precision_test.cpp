@@ -162,6 +162,21 @@ TEST_P(HalfPrecision, InputGradientsSumTapsLikeChannels) {
         }
 }
 
+// Channels that fill no 16 bytes, and taps with channels that do not; groups; one axis and three; sums that are cut.
+TEST_P(HalfPrecision, InputGradientsFillRowsOfWeights) {
+    if (GetParam() == Device::cpu) GTEST_SKIP() << "it is a way of GPUs";
+    for (const char *text : {"n2ic20oc1ih5iw9kh5kw5sh2sw2ph2pw2", "n1ic16oc9id2ih3iw4kd3kh3kw3pd1ph1pw1",
+                             "n1g2ic48oc6ih7iw9kh3kw3ph1pw1", "n2ic9oc5iw20kw3sw2", "n1ic24oc12ih7iw9kh9kw9sh3sw3ph4pw4"}) {
+        PlanOptions options;
+        options.input = options.output = {ElementType::float16, Layout::channels_last};
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last}) {
+            options.weight = {ElementType::float16, layout};
+            expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "_weight_maps");
+            if (HasFailure()) return;
+        }
+    }
+}
+
 // Kernels of whole strides and of parts of them; one axis, two and three; padding, and outputs that no tap sees.
 TEST_P(HalfPrecision, WeightGradientsHaveStridesAsTaps) {
     if (GetParam() == Device::cpu) GTEST_SKIP() << "it is a way of GPUs";

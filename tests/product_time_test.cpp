@@ -69,6 +69,27 @@ TEST(ProductTime, OfPhasesWithoutTapsIsOfTheirStores) {
     EXPECT_GT(longer - (time_of(k, of_one_phase) - time_of(k, of_all)), 0.3e-12 * bytes);
 }
 
+// Boxes of 64 bytes of pixels of 128: between the halves of a line blocks go through all taps.
+TEST(ProductTime, OfBoxesOfHalfALineIsOfReadingTwiceBeyondTheCache) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
+    k.box_positions = 256, k.weight_layout = WeightLayout::tensor_core;
+    const char *const eight_taps = "n64ic16oc64ih64iw64kh8kw1sh8sw1", *const two_taps = "n64ic16oc64ih256iw64kh2kw1sh2sw1";
+    const double bytes = 2.0 * 64 * 64 * 512 * 64;
+    EXPECT_GT(time_of(k, eight_taps), bytes / 1.8e12);
+    const double halves = time_of(k, two_taps);
+    k.weight_in_channel_multiple = 64;
+    EXPECT_DOUBLE_EQ(time_of(k, two_taps), halves) << "the cache has them still";
+    EXPECT_LT(time_of(k, eight_taps), bytes / 2.5e12) << "lines are whole";
+}
+
+TEST(ProductTime, OfCopiesOfSomeGroupsIsOfReadingTheOthers) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
+    k.taps_as_channels = true, k.out_channel_multiple = 8, k.weight_in_channel_multiple = 64;
+    const char *const one = "n64ic64oc128ih80iw80kh4kw4sh2sw2ph1pw1", *const many = "n64g16ic1024oc128ih80iw80kh4kw4sh2sw2ph1pw1";
+    const double pixels = 64.0 * 160 * 160;
+    EXPECT_GT(time_of(k, many) - time_of(k, one), 16 * pixels * 30e-12);
+}
+
 // 192 blocks of k3 s2, whose longest have 1.78 times the products of the others: two of them are beside each other.
 TEST(ProductTime, OfOneOfTheLongestBlocksBesideOthersIsLessThanOfTwo) {
     KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);

@@ -48,6 +48,30 @@ TEST(StagedColumns, OfTheForwardOperationHaveAnyStrideAndDilation) {
               "its channels are innermost");
 }
 
+TEST(StagedColumns, OfInputGradientsAreLongRows) {
+    const auto of_rows = [](const char *problem, Layout layout = Layout::channels_first) {
+        return rejection_of(problem, Operation::input_gradient, 2, layout);
+    };
+    EXPECT_EQ(of_rows("n2g64ic64oc64iw938kw32sw16pw8"), "");
+    EXPECT_EQ(of_rows("n2g64ic64oc64ih5iw64kh5kw12sh2sw6dw3"), "");
+    EXPECT_EQ(of_rows("n2g64ic64oc64iw938kw32sw16pw8", Layout::channels_last), "its channels are innermost");
+    EXPECT_EQ(of_rows("n2g64ic64oc64ih96iw32kh8kw8sh4sw4"), "its rows leave most threads idle");
+    EXPECT_EQ(of_rows("n2g64ic64oc64iw938kw12sw6dw1000"), too_large);
+}
+
+// Every position of a block sees no more than it stages.
+TEST(StagedColumns, OfRowsHaveRoom) {
+    const StagedShape shape{.threads = 128, .parts = 2, .elements = 4224};
+    for (const char *text : {"iw938kw32sw16", "iw64kw3sw1", "iw2000kw40sw20", "iw700kw3sw2000", "iw300kw5sw3dw900"}) {
+        const auto row = staged_row(shape, Problem::parse(text));
+        ASSERT_TRUE(row.fits()) << text;
+        EXPECT_LE(row.seen(), row.most_seen()) << text;
+        EXPECT_LE(row.positions, shape.threads * shape.parts) << text;
+        EXPECT_LT(row.positions * (row.tiles() - 1), row.axis.extent) << text;
+        EXPECT_GE(row.positions * row.tiles(), row.axis.extent) << text;
+    }
+}
+
 // Vectors of groups are faster where a position sees few taps of a column, and than lanes that are channels apart.
 TEST(StagedColumns, OfChannelsLastAreGroupsSideBySide) {
     const auto of_groups = [](const char *problem) {

@@ -39,6 +39,8 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS pairs ${of_zeros} groups=2 parts=8 window=3 FULL)
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS small ${of_vectors} parts=1 ${maybe})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise ${of_vectors} parts=8 window=3 ${maybe})
+    conv_transpose_kernel(input_gradient ${format} cuda depthwise AS staged LAYOUT any GENERATOR input_gradient_cuda_staged
+        storage=${format} ${depthwise} ${maybe})
     set(depthwise_gather LAYOUT any GENERATOR input_gradient_cuda_depthwise_gather storage=${format} in_channels=1 ${maybe})
     conv_transpose_kernel(input_gradient ${format} cuda depthwise AS columns_of_zeros ${depthwise_gather} out_channels=1 ${columns3}
         multiplies_zeros=true)

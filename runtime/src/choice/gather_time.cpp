@@ -6,6 +6,7 @@
 
 #include "choice/other_steps_time.h"
 #include "choice/product_time.h"
+#include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "choice/waves.h"
 #include "problem/counting.h"
@@ -81,6 +82,37 @@ double instructions_of_window(const KernelTraits &k, bool has_one_tap) {
     return loop + inputs * (address + load * vector) + multiplied_taps * parts * vector + weights;
 }
 
+// An input gradient's lanes read a row of channels_first a stride apart, each of whose lines is a cycle of the first-level cache.
+// That holds what warps see until their next taps, of up to 7 KB each; of 16 KB each tap reads its sector again (k32 s16, 1280
+// channels of 938, float32: 118 us by two parts, 466 by eight, float16 47 and 64; k16 s8 41 and 64, 40 and 33; k20 s10 40 and 88,
+// 37 and 33), neighbouring parts fewer (k16x16 s8x8 516 and 124; H200, 2026-11-28). So many windows see so many elements each.
+double strided_rows_time(const KernelTraits &k, const Computation &c, double windows, double seen, const Machine &machine) {
+    constexpr double warp = 32, line = 128, sector = 32, held = 7168, none_held = 16384, bytes_per_second = 3.4e12;
+    if (k.operation != Operation::input_gradient || !k.any_layout || has_channels_last(c)) return 0;
+    const double apart = double(bytes_of(c.read_format.type)) * double(c.problem.width().stride), loads = windows * seen;
+    const double lines = std::min(std::ceil(warp * apart / line), warp);
+    const double beyond = std::clamp((lines * line * seen - held) / (none_held - held), 0.0, 1.0);
+    const double missed = k.parts_are_neighbours ? beyond * beyond : beyond;
+    return loads / warp * lines / (machines::H200::loads_per_second * double(multiprocessors(machine))) +
+           missed * loads * sector / (bytes_per_second * share_of_h200(machine));
+}
+
+// Of blocks that stage rows, whose instructions limit: fifteen layers of one and two axes, strides 1 to 20, in float16 and float32,
+// most a tenth off (H200, 2026-11-28).
+double staged_rows_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    const Problem &p = c.problem;
+    const StagedShape &shape = k.staged_shape;
+    const auto row = staged_row(shape, p);
+    constexpr double block = 1.23e-9, round = 0.38e-9, tap = 0.08e-9, bytes_per_second = 7.5e12, least_blocks = 1000;
+    const double rows_of_taps = double(taps(p)) / double(p.width().kernel);
+    const double rounds = double(ceil_divide(row.seen(), int64_t{shape.threads} * StagedShape::run));
+    const double rows = double(p.batch) * double(p.groups) * double(input_positions(p)) / double(p.width().input);
+    const double blocks = std::max(rows * double(row.tiles()) / share_of_h200(machine), least_blocks);
+    const double bytes = double(bytes_of(c.read_format.type)) * (double(p.input_elements()) + double(p.output_elements()));
+    return blocks * (block + rows_of_taps * (round * rounds + tap * double(p.width().kernel))) +
+           bytes / (bytes_per_second * share_of_h200(machine));
+}
+
 }  // namespace
 
 // Threads have some channels at a position of each part of an axis, and nothing in common. A sum takes 2 ps beside its products
@@ -120,6 +152,7 @@ bool gathers_single_channels(const KernelTraits &k) {
 // float32, both layouts; H200, 2026-11-27). What threads take whose parts lie apart was fitted to one, two, four and eight of them
 // (k2 to k12, float16 and float32; H200, 2026-11-28).
 double depthwise_gather_time(const KernelTraits &k, const Computation &c, const Machine &machine) {
+    if (stages_columns(k)) return staged_rows_time(k, c, machine);
     const Problem &p = c.problem;
     const bool forward = k.operation == Operation::forward;
     const Axis &cut = axis_of_parts(k, p);
@@ -138,7 +171,12 @@ double depthwise_gather_time(const KernelTraits &k, const Computation &c, const 
     const double begin = neighbours ? (forward ? 330 : 150) : (forward ? 230 : 40), least_threads = neighbours ? 40e3 : 60e3;
     const double instructions = begin + windows * instructions_of_window(k, taps.has_one_tap) +
                                 double(k.parts) * (store + store_of_element * vector);
-    return seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
+    const double issuing = seconds_of_instruction * instructions * std::max(threads / share_of_h200(machine), least_threads);
+    // A thread waits for the loads of each window (k5 of three axes by one tap at a time, 8 x 32 channels of 5x10x10: 31 us).
+    constexpr double seconds_of_window = 0.22e-6;
+    const bool sees_one_tap = !neighbours || (taps.has_one_tap && k.strict_propagation);
+    const double seen = double(k.parts + (sees_one_tap ? 0 : k.taps_at_once - 1));
+    return std::max({issuing, windows * seconds_of_window, strided_rows_time(k, c, threads * windows, seen, machine)});
 }
 
 }  // namespace conv_transpose

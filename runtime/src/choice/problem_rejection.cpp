@@ -112,7 +112,7 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);
-    if (out % k.out_channel_multiple && (!c.packed_rows || forward || maps_weights(k)))
+    if (out % k.out_channel_multiple && (!c.packed_rows || forward || (maps_weights(k) && !packs_weight_rows(k, c))))
         return "out_channels / groups is no multiple of " + std::to_string(k.out_channel_multiple);
     if (k.max_in_channels && in > k.max_in_channels)
         return "in_channels / groups is more than " + std::to_string(k.max_in_channels);
@@ -194,7 +194,7 @@ std::string row_rejection(const KernelTraits &k, const Computation &c) {
     if (k.box_positions == 0 && !copies_packed_taps(k)) return "it reads pictures as they are given";
     // A launch packs the weights of all groups, too, an input channel as an image.
     const double weights = double(c.problem.in_channels) * double(taps(c.problem)) * double(packed_row_channels(k, c));
-    if (copies_packed_taps(k) && (c.problem.in_channels > max_grid() || weights > max_elements_32bit()))
+    if (packs_weight_rows(k, c) && (c.problem.in_channels > max_grid() || weights > max_elements_32bit()))
         return "a launch does not pack all weights";
     const double packed = double(c.problem.groups) * double(packed_row_channels(k, c)) * double(read_positions(c));
     return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";

@@ -74,6 +74,25 @@ double stored_bytes_time(const KernelTraits &k, const Computation &c) {
     return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
 }
 
+// Boxes of half a line bring the other half to the second-level cache, which has lost it at the next chunk of channels where blocks
+// go through more taps in between than it holds: an output gradient in channels_last is read twice from memory (k8 s8, 16 from 8
+// channels, 64 x 64x64, 159 us, by whole lines 74 to 88; k4 s4, 24 from 12, 4 x 40^3, 280; but k2 s2, 64 from 32, 32 x 192x192,
+// 118 at 3.9 TB/s; float16, H200, 2026-11-28).
+double half_lines_time(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t line = 128;
+    constexpr double held_bytes = 3e7, bytes_per_second = 3.4e12;
+    const int64_t bytes = bytes_of(k.output.type), box = bytes * k.weight_in_channel_multiple;
+    const bool measured = k.box_positions > 0 && k.operation == Operation::input_gradient && channels_innermost(k.input) &&
+                          bytes == 2 && !c.packed_rows;
+    if (!measured || box >= line || bytes * channels_of_pixel(k, c) <= box) return 0;
+    const Problem &p = c.problem;
+    const double blocks = double(H200::multiprocessors * k.blocks_per_multiprocessor);
+    const double between = blocks * double(taps_of_phases(k, p)) * double(area(k.block_positions)) * double(line);
+    double seen = double(bytes) * double(p.output_elements());
+    for (const Axis &a : p.axes) seen *= std::min(double(a.kernel) / double(a.stride), 1.0);
+    return std::min(between, seen) > held_bytes ? 2 * seen / bytes_per_second : 0;
+}
+
 // Phases of a row fill lines of the second-level cache one after the other, which memory takes at least this long to merge once
 // outputs are larger than that cache. Such phases have blocks of their own (k3 s2 d2, 32 to 64 channels, 16 x 131072, TF32: 1218
 // us, by pairs of phases 715; k1 s2 of three axes, 64 to 32, 2 x 64^3: 742 and 365, float16 346 and 259), or are rows of tiles
@@ -94,7 +113,8 @@ double merged_stores_time(const KernelTraits &k, const Computation &c) {
 }  // namespace
 
 double least_moving_time(const KernelTraits &k, const Computation &c) {
-    return std::max({split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c), merged_stores_time(k, c)});
+    return std::max({split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c), half_lines_time(k, c),
+                     merged_stores_time(k, c)});
 }
 
 // Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
@@ -112,6 +132,19 @@ double split_lines_factor(const KernelTraits &k, const Computation &c) {
     const bool splits = reads_pixels && ((pixel % line != 0 && 2 * pixel > line) || (bytes == 4 && pixel <= line));
     const bool is_large = double(area(k.block_positions)) * double(k.block_channels) >= 256 * 96;
     return splits && double(bytes) * double(p.output_elements()) > small ? (is_large ? 1.1 : bytes == 2 ? 1.4 : 1.3) : 1;
+}
+
+// Threads that copy the channels of one group leave the rest of a pixel to the blocks of others, which read it from memory again:
+// each 64 bytes take 33 ps (k4 s4, 16 groups of 14 from 7 channels, 64 x 20x20, 326 us, of which 218; k8 s8, 16 of 32 from 20, 8 x
+// 20x40, 323 and 204; seven more of 17 to 44; float16, H200, 2026-11-28).
+double other_groups_time(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t granule = 64;
+    constexpr double second_level_bytes = 40e6, seconds_of_granule = 33e-12;
+    const Problem &p = c.problem;
+    if (!copies_taps(k) || p.groups == c.parts_in_groups()) return 0;
+    const int64_t pixel = bytes_of(k.output.type) * channels_of_pixel(k, c);
+    const double pixels = double(p.batch) * double(p.groups) * double(output_positions(p));
+    return pixels * double(pixel) > second_level_bytes ? pixels * double(ceil_divide(pixel, granule)) * seconds_of_granule : 0;
 }
 
 // Outputs of one phase lie a stride apart. What an output takes of the second-level cache beyond 16 bytes is not in the overhead of

@@ -19,6 +19,9 @@ double scattered_stores_time(const KernelTraits &kernel, const Computation &comp
 double bare_stores_time(const KernelTraits &kernel, const Computation &computation);
 double odd_stores_time(const KernelTraits &kernel, const Computation &computation);
 
+/// What copies of one group's channels take that memory brings with those of others, in seconds.
+double other_groups_time(const KernelTraits &kernel, const Computation &computation);
+
 /// What loads of pixels take that are no neighbours, in seconds.
 double strided_loads_time(const KernelTraits &kernel, const Computation &computation, const Machine &machine);
 

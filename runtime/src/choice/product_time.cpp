@@ -151,7 +151,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const bool bares_stores = k.box_positions > 0 && most_blocks(blocks, machine) <= 1 && stores_at_odd_elements(k, p);
     const double computing = waves_of(k, p, blocks, machine) * wave + (bares_stores ? overhead : 0);
     return std::max(computing, least_moving_time(k, c)) + before_first_block(k) + scattered_stores_time(k, c) +
-           bare_stores_time(k, c) + odd_stores_time(k, c);
+           bare_stores_time(k, c) + odd_stores_time(k, c) + other_groups_time(k, c);
 }
 
 }  // namespace conv_transpose

@@ -12,6 +12,7 @@
 #include "choice/product_blocks.h"
 #include "choice/registry.h"
 #include "choice/staged_columns.h"
+#include "choice/views_of_rows.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -74,7 +75,8 @@ std::string format_rejection(const KernelTraits &k, const Computation &c, const 
         if (written && (c.written_turned || c.of_taps)) wanted = c.written_format;
         if (tensor.asked == &PlanOptions::weight && maps_weights(k)) {
             const bool has_rows = maps_weights_of_phases(k) && !channels_innermost(wanted);
-            if (taps(c.problem) == 1 || has_rows || turns_weights(k, c)) wanted.layout = is.layout;
+            const bool are_packed = packs_weight_rows(k, c) || turns_weights(k, c);
+            if (taps(c.problem) == 1 || has_rows || are_packed) wanted.layout = is.layout;
             else if (maps_weights_of_phases(k)) wanted.layout = Layout::channels_first;
         }
         if (tensor.asked == &PlanOptions::weight && reads_weights(options.operation) && converts_weights(k, wanted.type)) {

@@ -78,6 +78,14 @@ std::string forward_rejection(const StagedShape &shape, const Computation &c) {
     return {};
 }
 
+// Where channels are innermost, kernels that read vectors of groups are faster. Of short rows most threads have no position.
+std::string input_gradient_rejection(const StagedShape &shape, const Computation &c) {
+    constexpr int64_t short_row = 64;
+    if (channels_innermost(c.read_format) || channels_innermost(c.written_format)) return "its channels are innermost";
+    if (c.problem.width().input < short_row) return "its rows leave most threads idle";
+    return staged_row(shape, c.problem).fits() ? std::string() : too_large;
+}
+
 std::string weight_gradient_rejection(const StagedShape &shape, const Problem &p) {
     const StagedWeightTile<int64_t> tile = staged_weight_tile(shape, p);
     if (!tile.fits()) return too_large;
@@ -105,8 +113,13 @@ StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Pro
     return {shape, axis(p.width()), axis(p.height()), axis(p.depth())};
 }
 
+StagedRow<int64_t> staged_row(const StagedShape &shape, const Problem &p) {
+    const Axis &x = p.width();
+    return {shape, {std::max<int64_t>(x.input, 1), x.kernel, x.stride, x.dilation}};
+}
+
 bool staging_pays(const KernelTraits &k, const Computation &c) {
-    if (!stages_columns(k) || k.operation == Operation::weight_gradient) return true;
+    if (!stages_columns(k) || k.operation != Operation::forward) return true;
     // Columns as high as kernels demand whose threads have sixteen neighbours of one: k3 at stride 1 took 1.3 to 1.5 times as long
     // as by these, at 6.5, and k4 0.69 to 1.04 times, at 8.9 to 11.3 (98 layers, H200, 2026-11-27).
     constexpr double of_high_columns = 8;
@@ -128,6 +141,7 @@ bool staging_pays(const KernelTraits &k, const Computation &c) {
 
 std::string staged_columns_rejection(const KernelTraits &k, const Computation &c) {
     if (!is_small(k.staged_shape, c.problem)) return too_large;
+    if (k.operation == Operation::input_gradient) return input_gradient_rejection(k.staged_shape, c);
     if (std::string reason = layout_rejection(k.staged_shape, c); !reason.empty()) return reason;
     if (k.operation == Operation::weight_gradient) return weight_gradient_rejection(k.staged_shape, c.problem);
     return forward_rejection(k.staged_shape, c);

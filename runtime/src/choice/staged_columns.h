@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "algorithm/staged_row.h"
 #include "algorithm/staged_weight_tile.h"
 #include "choice/computation.h"
 #include "choice/kernel_traits.h"
@@ -12,6 +13,7 @@ namespace conv_transpose {
 
 inline bool stages_columns(const Tile &kernel) { return kernel.staged_shape.threads > 0; }
 
+StagedRow<int64_t> staged_row(const StagedShape &shape, const Problem &problem);
 StagedWeightTile<int64_t> staged_weight_tile(const StagedShape &shape, const Problem &problem);
 
 /// Why a computation is not for such a kernel; empty if it is.

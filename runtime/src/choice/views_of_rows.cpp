@@ -5,6 +5,7 @@
 
 #include "choice/kernel_properties.h"
 #include "choice/launch_limits.h"
+#include "choice/picture_frame.h"
 #include "choice/tensor_formats.h"
 #include "problem/counting.h"
 
@@ -82,6 +83,15 @@ int64_t packed_row_channels(const KernelTraits &k, const Computation &c) {
     if (c.problem.groups > 1) return round_up(summed, k.weight_in_channel_multiple);
     const int64_t values = 16 / bytes_of(c.read_format.type);
     return c.operation == Operation::weight_gradient ? round_up(summed, values) : in_whole_sectors(summed, values);
+}
+
+// In channels_first TF32 gained nothing, and of kernels that store single channels, with taps that are no
+// channels, estimates are up to 1.6 times too short (twelve layers, H200, 2026-11-28).
+bool packs_weight_rows(const KernelTraits &k, const Computation &c) {
+    const bool maps_gradient = maps_weights(k) && c.operation == Operation::input_gradient && channels_innermost(k.input);
+    const bool fills_rows = maps_gradient && c.problem.out_channels / c.problem.groups % k.out_channel_multiple != 0;
+    const bool is_measured = taps(c.problem) == 1 || !k.stores_single_channels;
+    return c.packed_rows && (copies_packed_taps(k) || (fills_rows && is_measured));
 }
 
 int64_t in_whole_sectors(int64_t channels, int64_t values) { return round_up(channels, channels > values ? 2 * values : values); }

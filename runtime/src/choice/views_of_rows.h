@@ -26,6 +26,9 @@ std::optional<Computation> with_long_rows(const Computation &given);
 /// hold channels of two groups, a chunk.
 int64_t packed_row_channels(const KernelTraits &k, const Computation &c);
 
+/// Whether weights are packed as rows of these channels, too, as nothing else makes 16 bytes of them.
+bool packs_weight_rows(const KernelTraits &k, const Computation &c);
+
 /// Channels of packed rows, of which `values` are 16 bytes: filled up to these, and rows of more begin with sectors of the
 /// second-level cache. Of 73 problems of 12, 20, 24, ... 386 channels in float16 whose rows did not begin with sectors, 70 were as
 /// fast or faster so, by 8 % on average, 63 % at most (H200, 2026-11-23).

@@ -85,7 +85,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
               (kernel.packs_groups ? c_.problem.groups : groups_ * c_.joined_groups) / summed_phases(c_)) {
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
-    if (c_.packed_rows && copies_packed_taps(kernel))
+    if (packs_weight_rows(kernel, c_))
         rows_.emplace(kernel.device, given_, packed_row_channels(kernel, c_), taps_);
     if (kernel.weight_layout != WeightLayout::as_given) {
         packing_ = &packing_kernel();
