@@ -110,7 +110,7 @@ inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
         // Rows of less than a vector have one or two pieces, for which a loop would cost more than copying them.
         if (f.copies[i].width < f.size.vector) copy.reorder({r[0], f.v.summed, r[1], r[2], f.v.plane});
         else if (row_by_row) copy.reorder({r[0], r[1], f.v.summed, r[2], f.v.plane});
-        else copy.reorder({r[0], r[1], r[2], f.v.summed, f.v.plane});
+        else copy.reorder({r[0], r[1], f.v.plane, r[2], f.v.summed});
         copy.allow_race_conditions().vectorize(r[0]);
         if (f.copies[i].width == 1) continue;
         if (Internal::is_const(f.read_stride) && !Internal::is_const(are_dense)) copy.specialize(are_dense);
