@@ -27,7 +27,8 @@ constexpr double less = 0.98;
 class Cut {
   public:
     Cut(const KernelTraits &k, const Problem &p, bool shared)
-        : k_(k), p_(p), tasks_(shared ? several : 1), channels_(k, p), forward_(k.operation == Operation::forward), x_(extent(p.width(), k.winograd_cells.width)),
+        : k_(k), p_(p), tasks_(shared ? several : 1), channels_(k, p),
+          forward_(k.operation == Operation::forward), x_(extent(p.width(), k.winograd_cells.width)),
           y_(extent(p.height(), k.winograd_cells.height)), z_(p.depth(), forward_), seen_rows_(y_.reach() + z_.reach() * y_.pitch),
           image_rows_(double(y_.pitch * z_.pitch)), entries_(channels_.computed * taps(p)) {}
 

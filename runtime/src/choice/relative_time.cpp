@@ -24,7 +24,8 @@ constexpr double third_cache_floats = 2 << 20;
 // A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more
 // than the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512
 // and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27); stores of
-// turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28).
+// turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28), packing, joined terms and pictures of
+// one pixel of input gradients to 102 (3.0 %, with AVX2 of 45 2.3 %; one thread's tiles, the same day).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
