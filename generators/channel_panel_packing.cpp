@@ -12,8 +12,9 @@ namespace conv_transpose {
 /// lies side by side of a channel: all taps of a summed channel, or of all of them; with tap and summed channel exchanged, all
 /// channels of a tap. Channels beyond the last are zero.
 ///
-/// Elements are turned 4 x 4 at a time, some of a run for four lanes, then for the next, since what lanes read may lie at multiples
-/// of a power of two, more of them than a set of the cache holds.
+/// Elements are turned a vector's square at a time, or 4 x 4 where lanes or runs fill none (8 MB of k4, 512 to 256 channels, by
+/// AVX-512 0.6 ms, by SSE 1.8; EPYC, Zen 4, 2026-11-28): some of a run for those lanes, then for the next, since what lanes read
+/// may lie at multiples of a power of two, more of them than a set of the cache holds.
 class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public DescribedGenerator {
   public:
     /// What the weights are given in.
@@ -60,12 +61,18 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
                 pairs ? reinterpret(halide_type(given), kept) : kept;
         };
         const Expr in_vectors = run >= width && weight.dim(0).stride() == 1;
-        turned_(element_, lane_, of_run_, panel_) = given_at(element_, existing(panel_), of_run_, panel_);
-        vectors_ = RDom({{0, width}, {0, select(in_vectors, (run + width - 1) / width, 0)}, {0, runs}, {0, panels * groups}},
-                        "vectors");
-        // The last vector of a run begins early.
-        const Expr at = known(min(vectors_[1] * width, run - width) + vectors_[0], run);
-        pack(lane_, at, vectors_[2], vectors_[3], turned_(at, lane_, vectors_[2], vectors_[3]));
+        const int natural = get_target().natural_vector_size<float>();
+        const Expr is_wide = in_vectors && run >= natural && lanes % natural == 0;  // which registers hold as a whole
+        for (const int vector : natural > width ? std::vector<int>{natural, width} : std::vector<int>{width}) {
+            const Expr turns = natural == width ? in_vectors : vector == natural ? is_wide : in_vectors && !is_wide;
+            Turns t{vector, RDom({{0, vector}, {0, select(turns, (run + vector - 1) / vector, 0)}, {0, runs}, {0, panels * groups}},
+                                 "vectors"), Func("turned")};
+            t.turned(element_, lane_, of_run_, panel_) = given_at(element_, existing(panel_), of_run_, panel_);
+            // The last vector of a run begins early.
+            const Expr at = known(min(t.vectors[1] * vector, run - vector) + t.vectors[0], run);
+            pack(lane_, at, t.vectors[2], t.vectors[3], t.turned(at, lane_, t.vectors[2], t.vectors[3]));
+            turns_.push_back(t);
+        }
         // Channels may be neighbours: some rows of all panels, then the next ones.
         const Expr in_lanes = !in_vectors && weight.dim(2).stride() == 1 && channels % width == 0 && lanes % width == 0;
         const Expr rows = select(in_lanes, run * runs, 0);
@@ -91,18 +98,22 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
             stage.allow_race_conditions().split(of_run, runs, some, 16, TailStrategy::GuardWithIf).reorder(inner)
                 .fuse(runs, panel, work).parallel(work, 4, TailStrategy::GuardWithIf);
         };
-        Stage turns = Func(packed).update(0);
-        turns.split(vectors_[1], chunk, vector, 16, TailStrategy::GuardWithIf)
-            .split(lane_, lanes, lane_, width, TailStrategy::GuardWithIf);
-        share_out(turns, vectors_[2], vectors_[3], {lane_, vectors_[0], vector, lanes, chunk});
-        turns.specialize(weight.dim(0).stride() == 1 && packed.dim(0).extent() % width == 0).vectorize(lane_).unroll(vectors_[0]);
-        turns.specialize(weight.dim(0).stride() == 1);
-        turned_.compute_at(packed, vector).reorder_storage(lane_, element_).bound_extent(element_, width)
-            .bound_extent(lane_, width).vectorize(element_).unroll(lane_);
-        Stage copies = Func(packed).update(1);
+        int update = 0;
+        for (Turns &t : turns_) {
+            Stage turns = Func(packed).update(update++);
+            turns.split(t.vectors[1], chunk, vector, 64 / t.width, TailStrategy::GuardWithIf)
+                .split(lane_, lanes, lane_, t.width, TailStrategy::GuardWithIf);
+            share_out(turns, t.vectors[2], t.vectors[3], {lane_, t.vectors[0], vector, lanes, chunk});
+            turns.specialize(weight.dim(0).stride() == 1 && packed.dim(0).extent() % t.width == 0).vectorize(lane_)
+                .unroll(t.vectors[0]);
+            turns.specialize(weight.dim(0).stride() == 1);
+            t.turned.compute_at(packed, vector).reorder_storage(lane_, element_).bound_extent(element_, t.width)
+                .bound_extent(lane_, t.width).vectorize(element_).unroll(lane_);
+        }
+        Stage copies = Func(packed).update(update++);
         copies.allow_race_conditions().fuse(rows_[3], rows_[4], work).parallel(work, 16, TailStrategy::GuardWithIf);
         copies.specialize(weight.dim(2).stride() == 1).vectorize(rows_[0]);
-        share_out(Func(packed).update(2), rest_[1], rest_[2], {lane_, rest_[0]});
+        share_out(Func(packed).update(update), rest_[1], rest_[2], {lane_, rest_[0]});
         get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
@@ -116,8 +127,15 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
   private:
     static constexpr int width = 4, some_rows = 16;
     Halide::Var element_{"element"}, lane_{"lane"}, of_run_{"of_run"}, panel_{"panel"};
-    Halide::Func place_{"place"}, turned_{"turned"};
-    Halide::RDom vectors_, rows_, rest_;
+    /// Elements that are turned by vectors of one width.
+    struct Turns {
+        int width;
+        Halide::RDom vectors;
+        Halide::Func turned;
+    };
+    Halide::Func place_{"place"};
+    std::vector<Turns> turns_;
+    Halide::RDom rows_, rest_;
 };
 
 }  // namespace conv_transpose

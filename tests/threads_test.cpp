@@ -105,13 +105,17 @@ PlanOptions on_cpu() {
 
 // An application may limit and restore the threads while others run.
 TEST(CpuThreads, MayChangeBetweenRuns) {
-    const Problem problem = Problem::parse("n1ic3oc4ih30iw30kh3kw3");
-    RandomProblems random(1);
-    const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
-    const auto expected = forward(problem, input, weight, {});
-    for (int threads : {1, 3, 64, 0}) {
-        set_cpu_threads(threads);
-        expect_equal(run_forward(Plan(problem, on_cpu()), input, weight, {}), expected);
+    // Of the second, panels of channels are shared out in blocks, or are one thread's.
+    for (const char *text : {"n1ic3oc4ih30iw30kh3kw3", "n2ic96oc160ih5iw6kh3kw3sh2sw2ph1pw1"}) {
+        const Problem problem = Problem::parse(text);
+        RandomProblems random(1);
+        const auto input = random.integers(problem.input_elements()), weight = random.integers(problem.weight_elements());
+        const auto expected = forward(problem, input, weight, {});
+        const Plan plan(problem, on_cpu());
+        for (int threads : {1, 3, 64, 0}) {
+            set_cpu_threads(threads);
+            expect_equal(run_forward(plan, input, weight, {}), expected);
+        }
     }
 }
 

@@ -5,10 +5,12 @@ set(k4s2p1 kernel_h=4 kernel_w=4 stride_h=2 stride_w=2 padding_phase_h=1 padding
 # ---- depthwise: a common kernel, then any kernel, vertical stride and padding, without dilation, where rows are long and
 # many; then any attributes
 conv_transpose_kernel(forward f32 cpu depthwise ${k4s2p1} in_channels=1 out_channels=1
-    unroll_taps=true rows=4 min_output_h=32 min_output_w=32)
-foreach(stride RANGE 1 4)
+    unroll_taps=true rows=4 min_output_h=32 min_output_w=32 min_width_of_groups=192)
+set(strides 1 2 3 4)
+set(width_of_groups 1024 256 512 512)
+foreach(stride width IN ZIP_LISTS strides width_of_groups)
     conv_transpose_kernel(forward f32 cpu depthwise stride_w=${stride} in_channels=1 out_channels=1
-        min_output_h=16 min_output_w=128)
+        min_output_h=16 min_output_w=128 min_width_of_groups=${width})
 endforeach()
 conv_transpose_depthwise_products(forward)
 

@@ -19,7 +19,8 @@ conv_transpose_kernel(${row} ${exact81} lanes_channel=4 lanes_y=2 thread_vectors
     H200_TFLOPS 35.8)
 conv_transpose_kernel(${row} ${k9s3} in_channels=56 out_channels=1 lanes_channel=7 chunk=1 unroll_taps_y=false H200_TFLOPS 26.6)
 
-conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} vectors=2 rows=8 min_output_h=32 min_output_w=32)
+conv_transpose_kernel(input_gradient f32 cpu depthwise ${k4s2} ${depthwise} vectors=2 rows=8 min_output_h=32 min_output_w=32
+    min_width_of_groups=128 AVX2 min_width_of_groups=64)
 conv_transpose_depthwise_products(input_gradient)
 
 # ---- tensor cores, any attributes: as the forward kernels of that name

@@ -2,18 +2,19 @@
 
 conv_transpose_helper(pack_channels_innermost f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_channel_tiles f32 cpu BASELINE_ONLY)
-conv_transpose_helper(pack_channel_panels f32 cpu BASELINE_ONLY)
+# Wider vectors turn more elements at once (generators/channel_panel_packing.cpp).
+conv_transpose_helper(pack_channel_panels f32 cpu BASELINE)
 conv_transpose_helper(pack_winograd f32 cpu BASELINE_ONLY)
 conv_transpose_helper(pack_winograd f32 cpu AS rows points_h=1 BASELINE_ONLY)
 conv_transpose_helper(pack_channels_innermost f32 cuda)
 foreach(format ${formats_of_16_bits})  # multiplied in float32
     conv_transpose_helper(pack_half_channels_innermost ${format} cpu given=${format} BASELINE_ONLY)
     conv_transpose_helper(pack_half_channels_innermost ${format} cuda given=${format})
-    conv_transpose_helper(pack_channel_panels ${format} cpu given=${format} BASELINE_ONLY)
+    conv_transpose_helper(pack_channel_panels ${format} cpu given=${format} BASELINE)
     conv_transpose_helper(convert ${format} cpu AS to_f32 given=${format} BASELINE_ONLY)
     conv_transpose_helper(convert ${format} cpu AS of_f32 made=${format} BASELINE_ONLY)
 endforeach()
-conv_transpose_helper(pack_channel_panels bf16 cpu AS pairs given=bf16 pairs=true BASELINE_ONLY)
+conv_transpose_helper(pack_channel_panels bf16 cpu AS pairs given=bf16 pairs=true ONLY_ON avx512_bf16)
 conv_transpose_helper(pack_many_taps tf32 cuda)
 conv_transpose_helper(pack_many_taps tf32x3 cuda parts=2)
 conv_transpose_helper(pack_tensor_core tf32 cuda)

@@ -14,7 +14,7 @@ namespace conv_transpose {
 
 namespace {
 
-// So many tasks are made, if there is enough to compute.
+// So many tasks are made for several threads, if there is enough to compute.
 constexpr int64_t several = 8;
 
 // A tile of Winograd's algorithm has so many places at most, if its rows do.
@@ -26,8 +26,9 @@ constexpr double less = 0.98;
 // Cuts a problem for a kernel: along x into segments, these into tiles of some rows, and panels into blocks.
 class Cut {
   public:
-    Cut(const KernelTraits &k, const Problem &p)
-        : k_(k), p_(p), channels_(k, p), forward_(k.operation == Operation::forward), x_(extent(p.width(), k.winograd_cells.width)),
+    Cut(const KernelTraits &k, const Problem &p, bool shared)
+        : k_(k), p_(p), tasks_(shared ? several : 1), channels_(k, p),
+          forward_(k.operation == Operation::forward), x_(extent(p.width(), k.winograd_cells.width)),
           y_(extent(p.height(), k.winograd_cells.height)), z_(p.depth(), forward_), seen_rows_(y_.reach() + z_.reach() * y_.pitch),
           image_rows_(double(y_.pitch * z_.pitch)), entries_(channels_.computed * taps(p)) {}
 
@@ -43,6 +44,7 @@ class Cut {
   private:
     const KernelTraits &k_;
     const Problem &p_;
+    const int64_t tasks_;
     const FlatChannels channels_;
     const bool forward_;
     const FlatExtent x_, y_, z_;
@@ -125,7 +127,7 @@ class Cut {
     double cut_rows(FlatTiles &t) {
         t.rows = double(p_.batch) * y_.pitch * z_.pitch;
         all_rows_ = static_cast<int64_t>(std::min(t.rows, double(max_elements_32bit())));
-        const int64_t a_share = std::max(ceil_divide(all_rows_ * segments_, several), ceil_divide(least_, pitch_));
+        const int64_t a_share = std::max(ceil_divide(all_rows_ * segments_, tasks_), ceil_divide(least_, pitch_));
         const int64_t most = std::clamp<int64_t>(std::min(wanted_ / pitch_, a_share), 1, std::max<int64_t>(all_rows_, 1));
         const int64_t unit = rows_stored_together(most);
         const auto cost_of = [&](int64_t n) {
@@ -164,7 +166,7 @@ class Cut {
         const double tasks = double(ceil_divide(all_rows_, t.tile_rows)) * double(segments_) * double(channels_.groups);
         const double wanted = k_.computes_taps
                                   ? double(entries_) * computed(t, t.tile_rows) / static_cast<double>(second_cache_floats())
-                                  : several / tasks;
+                                  : double(tasks_) / tasks;
         t.blocks = std::clamp<int64_t>(static_cast<int64_t>(wanted), 1, panels);
         t.block_panels = ceil_divide(panels, t.blocks);
         // A block's entries fill register tiles.
@@ -231,6 +233,6 @@ class Cut {
 
 }  // namespace
 
-FlatTiles flat_tiles(const KernelTraits &k, const Problem &p) { return Cut(k, p).tiles(); }
+FlatTiles flat_tiles(const KernelTraits &k, const Problem &p, bool shared) { return Cut(k, p, shared).tiles(); }
 
 }  // namespace conv_transpose

@@ -44,7 +44,8 @@ struct FlatTiles {
     double seen_share;     ///< of the products: those of taps that see more than zeros of a register tile
 };
 
-FlatTiles flat_tiles(const KernelTraits &, const Problem &);
+/// Shared by several threads: enough tasks are made for them, each of which copies for itself.
+FlatTiles flat_tiles(const KernelTraits &, const Problem &, bool shared = true);
 
 }  // namespace conv_transpose
 

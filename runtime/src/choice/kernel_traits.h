@@ -65,6 +65,8 @@ struct Accepts {
     int64_t min_groups = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
     Size2 min_output{}, max_output{};
+    /// Where groups fill a vector, kernels whose vectors are groups compute shorter rows faster.
+    int64_t min_output_width_of_groups = 0;
     /// Products of input and weight elements.
     int64_t max_products = 0;
     /// It is not worth its while for fewer steps of its loop.

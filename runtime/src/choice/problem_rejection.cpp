@@ -141,6 +141,9 @@ std::string extent_rejection(const KernelTraits &k, const Problem &p) {
         return "output width is no multiple of " + std::to_string(k.output_width_multiple);
     if (o.height < k.min_output.height || o.width < k.min_output.width)
         return "output is " + str(o) + ", the kernel needs at least " + str(k.min_output);
+    if (o.width < k.min_output_width_of_groups && p.groups >= vector_of(k))
+        return "output is " + str(o) + ", of groups that fill a vector the kernel needs a width of at least " +
+               std::to_string(k.min_output_width_of_groups);
     if ((k.max_output.height && o.height > k.max_output.height) ||
         (k.max_output.width && o.width > k.max_output.width))
         return "output is " + str(o) + ", the kernel takes at most " + str(k.max_output);

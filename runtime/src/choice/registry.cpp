@@ -101,7 +101,8 @@ bool packs_weights(const KernelTraits &helper, const KernelTraits &kernel, Eleme
     const bool of_any_rank = helper.family == Family::weight_packing &&
                              (helper.weight_layout == WeightLayout::channels_innermost ||
                               helper.weight_layout == WeightLayout::channel_panels);
-    return helper.role == KernelRole::weight_packing && helper.device == kernel.device &&
+    // Where the kernel runs, a helper of its instructions does.
+    return helper.role == KernelRole::weight_packing && helper.device == kernel.device && helper.cpu_level <= kernel.cpu_level &&
            helper.weight_layout == kernel.weight_layout && (helper.rank == kernel.rank || of_any_rank) &&
            ((given == packed_weight_type(kernel) && moves_elements_of(helper, given)) ||
             (helper.weight.type == given && helper.output.type == packed_weight_type(kernel))) &&

@@ -16,7 +16,7 @@ namespace conv_transpose {
 namespace {
 
 // What packing takes of each weight of an input gradient: in panels, and in panels of weights in the order in which they lie.
-constexpr double panel_packing = 0.84, ordered_panel_packing = 0.7;
+constexpr double panel_packing = 0.4, ordered_panel_packing = 0.35;
 
 // What stays in the third cache, of which cores have a share.
 constexpr double third_cache_floats = 2 << 20;
@@ -24,7 +24,8 @@ constexpr double third_cache_floats = 2 << 20;
 // A flat product's, with any instructions: rates alone differ. Forward operations were fitted to 228 layers with AVX2 (2 % more
 // than the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512
 // and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27); stores of
-// turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28).
+// turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28), packing, joined terms and pictures of
+// one pixel of input gradients to 102 (3.0 %, with AVX2 of 45 2.3 %; one thread's tiles, the same day).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -169,7 +170,7 @@ class FlatTime {
     // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
     // channels come from as many lines; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.4 : 0.1;
+        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.15 : 0.1;
         const double terms = channels_.summed * (k_.joined_terms ? taps_ : 1);
         const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : (terms + begins) / terms;
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
@@ -185,9 +186,10 @@ class FlatTime {
         return strided && k_.packs_groups ? 130 : 0;
     }
     double gradient_element(bool strided) const {
+        if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
-        if (k_.any_layout) return reads_apart_ ? 50 : 0;
+        if (k_.any_layout) return reads_apart_ ? 80 : 0;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
         return (k_.turns_channels ? 15 : strided ? 40 : 7) + row;

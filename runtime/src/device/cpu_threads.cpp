@@ -35,6 +35,12 @@ std::atomic<bool> is_child{false}, has_pool{false}, pool_is_lost{false};
 /// What compilers call for a parallel region, of GNU's, LLVM's and Intel's OpenMP: the function is called by each of its threads.
 using OpenMpRegion = void (*)(void (*function)(void *), void *data, unsigned threads, unsigned flags);
 
+/// So many threads a region has.
+int openmp_threads() noexcept {
+    static const auto most = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+    return most ? most() : 0;
+}
+
 OpenMpRegion loaded_openmp() { return reinterpret_cast<OpenMpRegion>(dlsym(RTLD_DEFAULT, "GOMP_parallel")); }
 
 /// The program may load it after this library.
@@ -115,6 +121,13 @@ int in_parallel(void *user_context, halide_task_t task, int min, int size, uint8
 std::atomic<ParallelFor> parallel_for{in_parallel};
 
 }  // namespace
+
+bool is_only_thread() noexcept {
+    const int wanted = wanted_threads;
+    if (wanted > 0) return wanted == 1;
+    static const bool has_one_core = std::thread::hardware_concurrency() == 1;
+    return openmp() ? openmp_threads() == 1 : has_one_core;
+}
 
 void run_parallel_loops_by(ParallelFor other) noexcept { parallel_for = other; }
 

@@ -138,11 +138,11 @@ Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const
         return set_gather_axes(launch, p).set("output", out);
     };
     if (k.family == Family::flat_forward) {
-        const FlatTiles tiles = flat_tiles(k, p);
+        const FlatTiles shared = flat_tiles(k, p), alone = flat_tiles(k, p, false);
         return set_all(Launch<Family::flat_forward>(k))
-            .set("segment_cells", tiles.segment_cells)
-            .set("tile_rows", tiles.tile_rows)
-            .set("block_panels", tiles.block_panels)
+            .set("segment_cells", ScalarOfThreads{shared.segment_cells, alone.segment_cells})
+            .set("tile_rows", ScalarOfThreads{shared.tile_rows, alone.tile_rows})
+            .set("block_panels", ScalarOfThreads{shared.block_panels, alone.block_panels})
             .step();
     }
     auto launch = set_all(Launch<Family::forward>(k));

@@ -45,11 +45,11 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
             steps.push_back(launch.step());
             return steps;
         }
-        const FlatTiles tiles = flat_tiles(k, p);
+        const FlatTiles shared = flat_tiles(k, p), alone = flat_tiles(k, p, false);
         steps.push_back(set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
-                               .set("segment_cells", tiles.segment_cells)
-                               .set("tile_rows", tiles.tile_rows)
-                               .set("block_panels", tiles.block_panels)
+                               .set("segment_cells", ScalarOfThreads{shared.segment_cells, alone.segment_cells})
+                               .set("tile_rows", ScalarOfThreads{shared.tile_rows, alone.tile_rows})
+                               .set("block_panels", ScalarOfThreads{shared.block_panels, alone.block_panels})
                                .step());
         return steps;
     });

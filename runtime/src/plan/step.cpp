@@ -2,6 +2,7 @@
 #include "plan/step.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <limits>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include "HalideRuntimeCuda.h"
 #include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
+#include "device/cpu_threads.h"
 #include "device/element_types.h"
 
 namespace conv_transpose {
@@ -117,11 +119,21 @@ void Step::set(int position, const View &view) {
     if (moves_elements(*kernel_)) views_.back().set_type(kernel_->output.type);
 }
 
-void Step::set(int position, int64_t scalar) {
-    value(position, ArgumentKind::int32).integer = static_cast<int32_t>(scalar);
+void Step::set(int position, int64_t scalar) { set(position, ScalarOfThreads{scalar, scalar}); }
+
+void Step::set(int position, const ScalarOfThreads &scalar) {
+    set_bits(position, ArgumentKind::int32, static_cast<int32_t>(scalar.shared), static_cast<int32_t>(scalar.alone));
 }
 
-void Step::set(int position, float scalar) { value(position, ArgumentKind::float32).real = scalar; }
+void Step::set(int position, float scalar) {
+    const auto bits = std::bit_cast<int32_t>(scalar);
+    set_bits(position, ArgumentKind::float32, bits, bits);
+}
+
+void Step::set_bits(int position, ArgumentKind kind, int32_t shared, int32_t alone) {
+    Value &v = value(position, kind);
+    v.shared = shared, v.alone = alone;
+}
 
 void Step::add_map(int position, const PictureMap &map) {
     if (values_[position].view < 0)
@@ -178,10 +190,11 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
     void *args[max_arguments + 1];
     void *user_context = &context;
     args[0] = &user_context;
+    const bool alone = kernel_->device == Device::cpu && (context.serial || is_only_thread());
     for (size_t i = 0; i < values_.size(); i++) {
         const Value &value = values_[i];
         if (value.view < 0) {
-            args[i + 1] = const_cast<int32_t *>(&value.integer);
+            args[i + 1] = const_cast<int32_t *>(alone ? &value.alone : &value.shared);
             continue;
         }
         const View &view = views_[value.view];

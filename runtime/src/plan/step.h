@@ -19,6 +19,11 @@ using Addresses = std::array<void *, 16>;
 
 struct PlacedView;  // step.cpp
 
+/// A scalar of loops that several threads share, and of one thread alone.
+struct ScalarOfThreads {
+    int64_t shared, alone;
+};
+
 class Step {
   public:
     /// Throws std::logic_error where the kernel is of another family.
@@ -28,6 +33,7 @@ class Step {
     void set(int position, const View &view);
     void set(int position, int64_t scalar);
     void set(int position, float scalar);
+    void set(int position, const ScalarOfThreads &scalar);
     /// The kernel reads the tensor at `position`, which is set, by a map of it; of several in its order.
     void add_map(int position, const PictureMap &map);
     /// A kernel of the same arguments, which runs in this one's place where all tensors lie at multiples of 16 bytes.
@@ -49,11 +55,8 @@ class Step {
   private:
     struct Value {
         bool set = false;
-        int view = -1;  ///< else the scalar
-        union {
-            int32_t integer = 0;
-            float real;
-        };
+        int view = -1;  ///< else the scalar, whose bits these are
+        int32_t shared = 0, alone = 0;
     };
     const KernelTraits *kernel_, *where_aligned_ = nullptr;
     Family family_;
@@ -68,6 +71,7 @@ class Step {
     /// Bits of the views that are read 16 bytes at a time, or written by vectors: pictures, and weights as they are given.
     unsigned read_in_rows_ = 0;
 
+    void set_bits(int position, ArgumentKind kind, int32_t shared, int32_t alone);
     const Argument &argument(int position) const;
     Value &value(int position, ArgumentKind kind);
     /// The rule that an address breaks, or null.
