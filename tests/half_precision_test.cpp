@@ -60,7 +60,8 @@ TEST_P(HalfPrecision, IsExactWithPhasesAsChannels) {
 TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
         for (const Layout layout : {Layout::channels_first, Layout::channels_last})
-            for (const char *text : {"n2ic24oc16ih3iw4kh4kw4sh2sw2ph1pw1", "n2g9ic9oc9ih4iw5kh3kw3ph1pw1", "n2ic16oc16ih6iw4kh1kw1"})
+            for (const char *text :
+                 {"n2ic24oc16ih3iw4kh4kw4sh2sw2ph1pw1", "n2g9ic9oc9ih4iw5kh3kw3ph1pw1", "n2ic16oc16ih6iw4kh1kw1"})
                 for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
                     PlanOptions options;
                     options.input = options.output = options.weight = {type, layout};

@@ -239,8 +239,8 @@ foreach(format ${formats_of_16_bits})
         min_out_channels=129 ${full} H200_TFLOPS 790)
     conv_transpose_kernel(${row} AS maps_tiles_c128 ${tiles} stages=5 tile_out=128 tile_in=128 min_in_channels=65
         min_out_channels=65 ${full} H200_TFLOPS 630)
-    # Of mixed precision, in every build: without them the result is the sum of parts, which take 1.15 times as long in channels_last,
-    # at most 3.2 times; with them 1.03, at most 1.42 (estimates of 173 layers, 2026-11-28).
+    # Of mixed precision, in every build: without them the result is the sum of parts, which take 1.15 times as long in
+    # channels_last, at most 3.2 times; with them 1.03, at most 1.42 (estimates of 173 layers, 2026-11-28).
     conv_transpose_kernel(${row} AS maps_deep_c64_in_f32 ${deep} in_float32=true stages=12 tile_out=64 tile_in=64 min_in_channels=8
         min_out_channels=9 H200_TFLOPS 330)
     conv_transpose_kernel(${row} AS maps_tiles_c128_in_f32 ${tiles} in_float32=true stages=5 tile_out=128 tile_in=128

@@ -21,7 +21,8 @@ inline std::vector<int64_t> key_of(const conv_transpose_problem &p, const conv_t
     std::vector<int64_t> key{p.batch, p.in_channels, p.out_channels, p.groups, p.rank};
     for (const conv_transpose_axis &a : {p.depth, p.height, p.width})
         key.insert(key.end(), {a.input, a.kernel, a.stride, a.padding, a.output_padding, a.dilation});
-    key.insert(key.end(), {o.operation, o.device, o.precision, o.bias, o.input.type, o.input.layout, o.weight.type, o.strict_propagation, device});
+    key.insert(key.end(), {o.operation, o.device, o.precision, o.bias, o.input.type, o.input.layout, o.weight.type,
+                           o.strict_propagation, device});
     return key;
 }
 

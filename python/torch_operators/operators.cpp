@@ -74,7 +74,8 @@ class Operation {
         STD_TORCH_CHECK(second.dim() == first.dim(), "conv_transpose: operands have ", first.dim(), " and ", second.dim(),
                         " dimensions, but they must have the same number");
         const ScalarType picture = first.scalar_type();
-        STD_TORCH_CHECK(second.scalar_type() == (is_of_parameter(operation) ? picture : weight) && second.device() == first.device(),
+        const ScalarType of_second = is_of_parameter(operation) ? picture : weight;
+        STD_TORCH_CHECK(second.scalar_type() == of_second && second.device() == first.device(),
                         "conv_transpose: pictures must be of one type, and operands on one device");
         STD_TORCH_CHECK(weight == picture || weight == ScalarType::Float,
                         "conv_transpose: parameters must be float32, or of the picture's type");

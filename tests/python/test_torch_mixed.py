@@ -12,7 +12,8 @@ import conv_transpose.torch as ct
 from torch_cases import device, equal, expected, integers, seed_and_switches  # noqa: F401  (fixtures)
 
 HALF = pytest.mark.parametrize("half", [torch.float16, torch.bfloat16])
-SHAPES = [((2, 3, 5, 4), (3, 5, 3, 3)), ((2, 16, 4, 4), (16, 32, 2, 2)), ((1, 64, 6, 6), (64, 8, 4, 4)), ((3, 8, 5, 5), (8, 1, 3, 3))]
+SHAPES = [((2, 3, 5, 4), (3, 5, 3, 3)), ((2, 16, 4, 4), (16, 32, 2, 2)), ((1, 64, 6, 6), (64, 8, 4, 4)),
+          ((3, 8, 5, 5), (8, 1, 3, 3))]
 
 
 def operands(shape, weight_shape, groups, device, order):
@@ -121,9 +122,11 @@ def test_mapped_and_compiled(half, device):
 def test_without_autocast_types_must_be_one_as_pytorchs(device):
     x, w, b = operands((1, 2, 3, 3), (2, 2, 2, 2), 1, device, torch.contiguous_format)
     for _ in range(2):
-        with pytest.raises(conv_transpose.InvalidProblem, match="weight is torch.float32, but it must be torch.float16, as input is"):
+        with pytest.raises(conv_transpose.InvalidProblem,
+                           match="weight is torch.float32, but it must be torch.float16, as input is"):
             ct.conv_transpose2d(x.half(), w, b)
-        with pytest.raises(conv_transpose.InvalidProblem, match="bias is torch.float32, but it must be torch.float16, as weight is"):
+        with pytest.raises(conv_transpose.InvalidProblem,
+                           match="bias is torch.float32, but it must be torch.float16, as weight is"):
             ct.conv_transpose2d(x.half(), w.half(), b)
         with torch.autocast(device, torch.bfloat16):  # is known by its key, and yet refused without
             ct.conv_transpose2d(x, w, b)

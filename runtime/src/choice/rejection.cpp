@@ -151,7 +151,8 @@ std::string view_rejection(const KernelTraits &kernel, const Computation &comput
     if ((turns_read || turns_written) && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.packed_pictures))
         return "no pictures are turned for it";
     // Kernels of channels_first see the same rows of taps, and take 0.94 of the time (108 layers, float16; H200, 2026-11-28).
-    const bool turns_parts = kernel.makes_parts && channels_innermost(kernel.input) && !channels_innermost(computation.written_format);
+    const bool turns_parts =
+        kernel.makes_parts && channels_innermost(kernel.input) && !channels_innermost(computation.written_format);
     if (computation.by_taps && turns_parts) return "the sums of its parts would be turned";
     if (computation.of_taps && (kernel.device == Device::cpu || !has_estimate(kernel) || kernel.parts > 0 || !adds_taps()))
         return "no products of taps are added for it";

@@ -20,7 +20,8 @@ struct Parts {
         const bool on_gpu = k.device == Device::cuda, of_lanes = channels_innermost(k.output);
         const int64_t least = on_gpu ? (of_lanes ? 512 : 4096) : of_lanes ? 1024 : 16384;
         int64_t parts = std::max<int64_t>(ceil_divide(positions * images, least), 1);
-        if (on_gpu) parts = std::min({parts, ceil_divide(wanted_blocks, of_lanes ? ceil_divide(channels, 32) : channels), most_of_gpu});
+        const int64_t blocks = of_lanes ? ceil_divide(channels, 32) : channels;
+        if (on_gpu) parts = std::min({parts, ceil_divide(wanted_blocks, blocks), most_of_gpu});
         const int64_t most = std::min(parts, max_grid());
         part_images = single_images ? 1 : std::max<int64_t>(ceil_divide(images, most), 1);
         image_parts = ceil_divide(images, part_images);
@@ -70,8 +71,8 @@ class BiasGradientRecipe {
             .step();
     }
 
-    // Positions of all images follow each other. Some of them are a row of channels, whose parts lie as those of as many more slices
-    // would; what is left of them is a part.
+    // Positions of all images follow each other. Some of them are a row of channels, whose parts lie as those of as many more
+    // slices would; what is left of them is a part.
     void add_rows() {
         const int64_t positions = batch_ * plane_, joined = positions_of_lanes(k_.device, channels_, positions);
         const int64_t rows = positions / joined, rest = positions % joined, channels = joined * channels_;

@@ -16,8 +16,8 @@ class WeightPacking {
     /// Throws Unsupported if this build cannot pack for the kernel.
     WeightPacking(const KernelTraits &kernel, const Computation &computation);
 
-    /// Adds the steps that convert and pack, where the kernel does not read weights as they are given. No caller has packed before what
-    /// is no weight: that has a region of its own.
+    /// Adds the steps that convert and pack, where the kernel does not read weights as they are given. No caller has packed
+    /// before what is no weight: that has a region of its own.
     void add_to(Recipe &recipe);
 
     /// What the kernel reads for the groups of a launch.
