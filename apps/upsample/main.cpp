@@ -219,7 +219,7 @@ int run(const Options &options) {
     const int at_once = static_cast<int>(std::min<std::size_t>(found.jobs.size(), threads));
     session.threads = session.method.threads = std::max(1, threads / at_once);
     session.method.kernel_threads = 1 + (threads - 1 + at_once - 1) / at_once;  // the library's pool has all but the callers
-    // What is freed goes back to the system: a network takes large blocks for a moment, of which malloc would keep what nobody told.
+    // What is freed goes back to the system: a network takes large blocks for a moment, and malloc would keep what nobody told.
     if (network) mallopt(M_MMAP_THRESHOLD, 256 << 10);
     return run_jobs(found.jobs, session, at_once);
 }
