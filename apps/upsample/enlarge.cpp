@@ -235,7 +235,7 @@ class Way {
         Shape source = shape;
         if (method_.network) {
             const uint64_t scale = method_.network->scale();
-            if (method_.device == Device::cpu) bytes += (method_.threads + 1) * conv_transpose::kept_scratch_bytes;
+            if (method_.device == Device::cpu) bytes += method_.kernel_threads * conv_transpose::kept_scratch_bytes;
             if (shape.has_alpha()) bytes += (decoded_rows(shape) + 14) * 3 * row;
             for (std::size_t i = 0; i < tiles_.size(); ++i) {
                 const TileSize &tile = tiles_[i];
@@ -273,8 +273,9 @@ class Way {
             bytes += (target_.width + target_.height) * (static_cast<uint64_t>(2 * support + 4) * sizeof(float) + 64);
         }
         // Rows that are complete, those that are compressed meanwhile, and blocks of a PNG in several threads.
-        const uint64_t block = std::max<uint64_t>(written_.row_bytes(), 1 << 20);
-        bytes += 3 * rows_written * written_.row_bytes() + (writing.threads + 1) * 4 * block;
+        const uint64_t picture = written_.row_bytes() * written_.shape.height;
+        const uint64_t blocks = (writing.threads + 1) * std::max<uint64_t>(written_.row_bytes(), 1 << 20);
+        bytes += 3 * rows_written * written_.row_bytes() + 4 * std::min(picture, blocks);
         return bytes;
     }
 

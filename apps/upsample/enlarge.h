@@ -29,6 +29,7 @@ struct Method {
     conv_transpose::Precision precision = conv_transpose::Precision::float32;
     bool half = false;                 ///< of a network on a GPU: in float16
     int threads = 1;                   ///< for one picture, beside those of the library's kernels
+    int kernel_threads = 1;            ///< of the library, which keep scratch memory: this picture's share, and the caller's
 };
 
 struct Report {

@@ -205,7 +205,7 @@ int run(const Options &options) {
     method.precision = options.precision.products;
     method.half = options.precision.half;
     const int threads = options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    method.threads = threads;
+    method.threads = method.kernel_threads = threads;
 
     Jobs found;
     if (options.raw.empty()) found = list_jobs(options);
@@ -218,6 +218,9 @@ int run(const Options &options) {
     if (found.jobs.empty()) throw PictureError(options.input + ": has no pictures");
     const int at_once = static_cast<int>(std::min<std::size_t>(found.jobs.size(), threads));
     session.threads = session.method.threads = std::max(1, threads / at_once);
+    session.method.kernel_threads = 1 + (threads - 1 + at_once - 1) / at_once;  // the library's pool has all but the callers
+    // What is freed goes back to the system: a network takes large blocks for a moment, and malloc would keep what nobody told.
+    if (network) mallopt(M_MMAP_THRESHOLD, 256 << 10);
     return run_jobs(found.jobs, session, at_once);
 }
 

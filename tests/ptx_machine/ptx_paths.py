@@ -76,7 +76,8 @@ class Paths:
             at, bounds = todo.pop()
             before = self.bounds[at]
             if before is not None:  # what holds on every way here
-                bounds = {r: (min(bounds[r][0], before[r][0]), max(bounds[r][1], before[r][1])) for r in bounds.keys() & before.keys()}
+                bounds = {r: (min(bounds[r][0], before[r][0]), max(bounds[r][1], before[r][1]))
+                          for r in bounds.keys() & before.keys()}
                 if bounds == before:
                     continue
             self.bounds[at] = bounds
@@ -314,10 +315,12 @@ class Values:
 
     def is_zero(self, value):
         made = self.made.get(value, "")
-        return value == "0" or bool(re.fullmatch(rf"(mov\.b32|neg\.s32) {re.escape(value)}, (\S+);", made) and self.is_zero(made.rstrip(";").split()[-1])) \
+        return value == "0" or bool(re.fullmatch(rf"(mov\.b32|neg\.s32) {re.escape(value)}, (\S+);", made)
+                                    and self.is_zero(made.rstrip(";").split()[-1])) \
             or any(self.is_zero(part) for part in self.parts(value, r"mul\.hi\.u32|mul\.lo\.s32"))
 
     def never_equal(self, text):
         """Of a comparison for less or equal; where it is one that equality would decide."""
         match = re.search(r"setp\.\w+\.[su]32 %p\d+, (\S+), (\S+);", text)
-        return bool(match) and any(self.is_zero(a) and "1" in self.parts(b, r"max\.s32") for a, b in (match.groups(), match.groups()[::-1]))
+        return bool(match) and any(self.is_zero(a) and "1" in self.parts(b, r"max\.s32")
+                                   for a, b in (match.groups(), match.groups()[::-1]))
