@@ -134,7 +134,9 @@ class BiasGradient : public Halide::Generator<BiasGradient>, public DescribedGen
         const Halide::Expr all = slice_positions * part_images;
         r = Halide::RDom(0, in_rounds(all, threads * loads), "r");
         const Division of_part = divide(r.x, slice_positions);
-        const auto unless_one = [&](const Halide::Expr &one, const Halide::Expr &many) { return select(part_images == 1, one, many); };
+        const auto unless_one = [&](const Halide::Expr &one, const Halide::Expr &many) {
+            return select(part_images == 1, one, many);
+        };
         add_if(r.x < all, slice * slice_positions + unless_one(r.x, of_part.rest), channel, image(unless_one(0, of_part.quotient)));
     }
 
