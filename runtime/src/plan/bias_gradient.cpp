@@ -13,10 +13,8 @@ namespace {
 struct Parts {
     int64_t slice_positions, slices, part_images, image_parts;
 
-    /// `joined`: positions that are channels, whose sums are parts as well. The second pass adds parts of few channels one by one.
-    Parts(const KernelTraits &k, int64_t channels, int64_t positions, int64_t images, bool single_images, int64_t joined = 1) {
-        constexpr int64_t wanted_blocks = 2112, whole_vectors = 16;
-        const int64_t most_of_gpu = joined == 1 ? 256 : ceil_divide(1024, joined);
+    Parts(const KernelTraits &k, int64_t channels, int64_t positions, int64_t images, bool single_images) {
+        constexpr int64_t wanted_blocks = 2112, most_of_gpu = 256, whole_vectors = 16;
         const bool on_gpu = k.device == Device::cuda, of_lanes = channels_innermost(k.output);
         const int64_t least = on_gpu ? (of_lanes ? 512 : 4096) : of_lanes ? 1024 : 16384;
         int64_t parts = std::max<int64_t>(ceil_divide(positions * images, least), 1);
@@ -32,8 +30,8 @@ struct Parts {
 };
 
 /// Neighbouring positions whose channels fill the lanes of a kernel that has channels innermost.
-int64_t positions_of_lanes(Device device, int64_t channels, int64_t positions) {
-    const int64_t lanes = device == Device::cuda ? 32 : 64;
+int64_t positions_of_lanes(int64_t channels, int64_t positions) {
+    constexpr int64_t lanes = 64;
     return std::clamp<int64_t>(lanes / channels, 1, std::max<int64_t>(positions, 1));
 }
 
@@ -74,9 +72,9 @@ class BiasGradientRecipe {
     // Positions of all images follow each other. Some of them are a row of channels, whose parts lie as those of as many more
     // slices would; what is left of them is a part.
     void add_rows() {
-        const int64_t positions = batch_ * plane_, joined = positions_of_lanes(k_.device, channels_, positions);
+        const int64_t positions = batch_ * plane_, joined = positions_of_lanes(channels_, positions);
         const int64_t rows = positions / joined, rest = positions % joined, channels = joined * channels_;
-        const Parts parts(k_, channels, rows, std::min<int64_t>(batch_, 1), false, joined);
+        const Parts parts(k_, channels, rows, std::min<int64_t>(batch_, 1), false);
         const int64_t of_rows = joined * parts.slices * parts.image_parts;
         const SumOfParts sum = sum_of(of_rows + (rest > 0));
         const auto add = [&](int64_t first, int64_t count, int64_t width, const Parts &cut, int64_t part) {
