@@ -168,8 +168,10 @@ std::vector<Computation> computed_as(const Computation &given, const PlanOptions
         const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
         if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
     }
-    if (given.operation == Operation::forward || given.operation == Operation::input_gradient) add_turned(all);
-    if (const std::optional<Computation> products = with_products_of_taps(given)) {
+    // CPUs turn no pictures, and add no products of taps.
+    const bool on_gpu = options.device != Device::cpu;
+    if (on_gpu && (given.operation == Operation::forward || given.operation == Operation::input_gradient)) add_turned(all);
+    if (const auto products = on_gpu ? with_products_of_taps(given) : std::nullopt) {
         all.push_back(*products);
         add_views_of_rows(all, all.size() - 1, options);
     }
@@ -189,6 +191,7 @@ std::vector<Computation> computed_as(const Computation &given, const PlanOptions
 std::vector<Computation> alternatives(const Problem &problem, const PlanOptions &options) {
     const Computation given = as_given(problem, options);
     std::vector<Computation> all = computed_as(given, options);
+    if (options.device == Device::cpu) return all;
     for (const Computation &turned : with_turned_pictures(given))
         for (Computation &c : computed_as(turned, options)) all.push_back(std::move(c));
     return all;

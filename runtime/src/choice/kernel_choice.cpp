@@ -34,13 +34,18 @@ const KernelTraits &named_kernel(const std::string &name) {
     throw Unsupported("kernel is '" + name + "', but this build has no kernel of that name");
 }
 
+PlanOptions on_device(PlanOptions options, Device device) {
+    options.device = device;
+    return options;
+}
+
 /// A request, with what is asked for again and again.
 struct Request {
     const Problem &problem;
     const PlanOptions &options;
     Device device;
     Machine machine = this_machine();
-    std::vector<Computation> computations = alternatives(problem, options);
+    std::vector<Computation> computations = alternatives(problem, on_device(options, device));
 
     /// Appends the kernel with a computation that it accepts, of which one goes before that should take less time; else
     /// tells why it accepts none.
