@@ -85,13 +85,20 @@ TEST_P(HalfPrecision, IsExactAtAnyAddressOrRefused) {
                 options.input = options.output = options.weight = {type, layout};
                 for (const Operation operation : {Operation::forward, Operation::input_gradient, Operation::weight_gradient})
                     EXPECT_GE(expect_exact(Problem::parse("n2ic16oc16ih3iw4kh3kw3ph1pw1"), operation, options), 1);
-                // Tiles of many channels, whose results have the pictures' type or float32.
-                for (const ElementType of_weight : {type, ElementType::float32}) {
-                    options.weight.type = of_weight;
-                    EXPECT_GE(expect_exact(Problem::parse("n1ic72oc136ih2iw3kh1kw2sw2"), Operation::weight_gradient, options), 1);
-                }
                 if (HasFailure()) return;
             }
+}
+
+// Tiles of many channels store rows of them, of the pictures' type or float32.
+TEST_P(HalfPrecision, WeightGradientsAtAnyAddressAreExactOrRefused) {
+    for (const ElementType of_weight : {ElementType::float16, ElementType::float32})
+        for (const int64_t elements : {1, 2}) {
+            offsets.weight = elements;
+            PlanOptions options;
+            options.input = options.output = {ElementType::float16, Layout::channels_last};
+            options.weight = {of_weight, Layout::channels_last};
+            EXPECT_GE(expect_exact(Problem::parse("n1ic72oc136ih2iw3kh1kw2sw2"), Operation::weight_gradient, options), 1);
+        }
 }
 
 // It has the weight's type.

@@ -143,7 +143,7 @@ TEST_P(Launches, OfSumsInPartsAreCut) {
 // has several launches.
 TEST_P(Launches, OfSumsOfLargePlanesAreCut) {
     constexpr Operation sums[] = {Operation::weight_gradient, Operation::bias_gradient};
-    const Problem p = Problem::parse("n3ic1oc5ih1iw17000kh1kw2");
+    const Problem p = Problem::parse("n3ic1oc5ih1iw40000kh1kw2");
     expect_exact(p, 2 * p.width().output() + 1, whole_grid, sums);
     expect_exact(p, 20 * p.width().output(), 2, sums);
     expect_exact(Problem::parse("n70g2ic4oc6ih9iw11kh2kw2"), 600, whole_grid, sums);
