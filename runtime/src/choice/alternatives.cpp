@@ -165,12 +165,11 @@ std::vector<Computation> computed_as(const Computation &given, const PlanOptions
     if (given.operation == Operation::weight_gradient) add_of_weight_gradient(all, options);
     else if (given.operation != Operation::bias_gradient) add_joined_groups(all);
     for (std::size_t i = 0, count = all.size(); i < count; i++) {
-        const bool sums_channels = all[i].operation == Operation::forward || all[i].operation == Operation::input_gradient;
-        if (sums_channels && !all[i].by_phases) add_views_of_rows(all, i, options);
+        if (reads_weights(all[i].operation) && !all[i].by_phases) add_views_of_rows(all, i, options);
     }
     // CPUs turn no pictures, and add no products of taps.
     const bool on_gpu = options.device != Device::cpu;
-    if (on_gpu && (given.operation == Operation::forward || given.operation == Operation::input_gradient)) add_turned(all);
+    if (on_gpu && reads_weights(given.operation)) add_turned(all);
     if (const auto products = on_gpu ? with_products_of_taps(given) : std::nullopt) {
         all.push_back(*products);
         add_views_of_rows(all, all.size() - 1, options);

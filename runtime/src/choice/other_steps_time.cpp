@@ -124,8 +124,7 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
 
 // Weights of another type are converted before: a pass that the next one follows at once.
 double conversion_time(const KernelTraits &k, const Computation &c) {
-    const bool reads_weights = c.operation == Operation::forward || c.operation == Operation::input_gradient;
-    if (!reads_weights || !converts_weights(k, c.weight_format.type)) return 0;
+    if (!reads_weights(c.operation) || !converts_weights(k, c.weight_format.type)) return 0;
     const double bytes = double(bytes_of(c.weight_format.type)) + double(bytes_of(k.output.type));
     return launch + bytes * double(c.problem_without_cells().weight_elements()) / H200::memory_bytes_per_second;
 }

@@ -59,10 +59,6 @@ bool packs(const KernelTraits &k, const TensorOfOperation &tensor, Operation ope
            tensor.format_of(k, operation).type == given.type;
 }
 
-bool reads_weights(Operation operation) {
-    return operation == Operation::forward || operation == Operation::input_gradient;
-}
-
 // A weight of one position lies the same in both layouts, and so do rows of phases, of channels_first.
 std::string format_rejection(const KernelTraits &k, const Computation &c, const PlanOptions &options) {
     for (const TensorOfOperation &tensor : tensors_of(options.operation)) {

@@ -32,6 +32,11 @@ inline std::span<const TensorOfOperation> tensors_of(Operation operation) {
     return std::span(all).first(operation == Operation::bias_gradient ? 2 : 3);
 }
 
+/// Whether it sums over channels with weights; the others sum over positions.
+constexpr bool reads_weights(Operation operation) {
+    return operation == Operation::forward || operation == Operation::input_gradient;
+}
+
 /// The public type by its other name: both have one order.
 constexpr Storage storage_of(ElementType type) { return static_cast<Storage>(type); }
 

@@ -1,12 +1,12 @@
 // The forward operation as a recipe. The input gradient of a stride-1 problem is one as well (computation.h).
 #include <algorithm>
 
-#include "choice/flat_tiles.h"
 #include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
 #include "plan/epilogue_arguments.h"
+#include "plan/flat_tile_arguments.h"
 #include "plan/gather_axes.h"
 #include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
@@ -138,12 +138,8 @@ Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const
         return set_gather_axes(launch, p).set("output", out);
     };
     if (k.family == Family::flat_forward) {
-        const FlatTiles shared = flat_tiles(k, p), alone = flat_tiles(k, p, false);
-        return set_all(Launch<Family::flat_forward>(k))
-            .set("segment_cells", ScalarOfThreads{shared.segment_cells, alone.segment_cells})
-            .set("tile_rows", ScalarOfThreads{shared.tile_rows, alone.tile_rows})
-            .set("block_panels", ScalarOfThreads{shared.block_panels, alone.block_panels})
-            .step();
+        auto launch = set_all(Launch<Family::flat_forward>(k));
+        return set_flat_tiles(launch, k, p).step();
     }
     auto launch = set_all(Launch<Family::forward>(k));
     if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));

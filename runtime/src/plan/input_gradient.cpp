@@ -1,8 +1,8 @@
 // The input gradient as a recipe.
-#include "choice/flat_tiles.h"
 #include "choice/picture_frame.h"
 #include "choice/registry.h"
 #include "plan/builders.h"
+#include "plan/flat_tile_arguments.h"
 #include "plan/packed_rows.h"
 #include "plan/partial_outputs.h"
 #include "plan/strided_axes.h"
@@ -45,12 +45,8 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
             steps.push_back(launch.step());
             return steps;
         }
-        const FlatTiles shared = flat_tiles(k, p), alone = flat_tiles(k, p, false);
-        steps.push_back(set_all(launch_with_axes<Family::flat_input_gradient>(k, p))
-                               .set("segment_cells", ScalarOfThreads{shared.segment_cells, alone.segment_cells})
-                               .set("tile_rows", ScalarOfThreads{shared.tile_rows, alone.tile_rows})
-                               .set("block_panels", ScalarOfThreads{shared.block_panels, alone.block_panels})
-                               .step());
+        auto launch = set_all(launch_with_axes<Family::flat_input_gradient>(k, p));
+        steps.push_back(set_flat_tiles(launch, k, p).step());
         return steps;
     });
     parts.add_sum(recipe, {});

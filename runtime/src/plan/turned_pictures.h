@@ -9,6 +9,15 @@
 
 namespace conv_transpose {
 
+/// The step that turns some images: (inner, outer, 1, image) of both; what is innermost in `to` is outermost in `from`.
+inline Step turning_step(Device device, View from, const View &to) {
+    const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, device, [&](const KernelTraits &k) {
+        return moves_elements_of(k, to.type());
+    });
+    from.set_stride(0, to.dimensions()[1].extent).set_stride(1, 1);
+    return Launch<Family::channel_packing>(turning).set("picture", from).set("packed", to).step();
+}
+
 class TurnedPictures {
   public:
     /// Adds the steps that turn what is read.
@@ -47,20 +56,14 @@ class TurnedPictures {
 
     // What is innermost on one side is not on the other. Groups are channels of one picture.
     void turn(Recipe &recipe, const TurnedPicture &picture, Operand from, Operand to, TensorFormat wanted) const {
-        const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, device_, [&](const KernelTraits &k) {
-            return moves_elements_of(k, wanted.type);
-        });
         const int64_t inner = channels_innermost(wanted) ? picture.channels : picture.positions;
         const int64_t of_image = picture.channels * picture.positions;
         const int64_t most = std::min(most_a_launch(picture.images, of_image), max_grid());
         recipe.add_launches({picture.images, most}, {1, 1}, [&](const LaunchRange &range) {
             const Extents extents{inner, of_image / inner, 1, range.images};
-            View read(from, range.first_image * of_image, extents, wanted.type);
-            read.set_stride(0, of_image / inner).set_stride(1, 1);
-            return std::vector{Launch<Family::channel_packing>(turning)
-                                   .set("picture", read)
-                                   .set("packed", View(to, range.first_image * of_image, extents, wanted.type))
-                                   .step()};
+            const int64_t first = range.first_image * of_image;
+            const View read(from, first, extents, wanted.type), written(to, first, extents, wanted.type);
+            return std::vector{turning_step(device_, read, written)};
         });
     }
 };

@@ -10,6 +10,7 @@
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
+#include "plan/turned_pictures.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -205,17 +206,10 @@ Step WeightPacking::row_step() const {
 }
 
 Step WeightPacking::turning_step() const {
-    const KernelTraits &turning = helper_kernel(KernelRole::picture_turning, kernel_.device, [&](const KernelTraits &k) {
-        return moves_elements_of(k, given_.type);
-    });
     const TurnedPicture weight = weight_picture(c_);
     const Extents extents{weight.channels, weight.positions, 1, weight.images};
-    View from(from_, from_offset_, extents, given_.type);
-    from.set_stride(0, weight.positions).set_stride(1, 1);
-    return Launch<Family::channel_packing>(turning)
-        .set("picture", from)
-        .set("packed", View(packed_, 0, extents, given_.type))
-        .step();
+    return conv_transpose::turning_step(kernel_.device, View(from_, from_offset_, extents, given_.type),
+                                        View(packed_, 0, extents, given_.type));
 }
 
 // As as_given() has them.
