@@ -381,11 +381,11 @@ def gradient_call(operation: str, output_gradient: Tensor, other: Tensor, attrib
                   dtype: Optional[torch.dtype] = None) -> _CallOrMissing:
     *attributes, precision = attributes
     return _gradient_call(operation, _signature(output_gradient), _signature(other),
-                          _precision(precision, output_gradient), dtype, *attributes)
+                          _precision(precision, output_gradient), dtype or output_gradient.dtype, *attributes)
 
 
 def bias_gradient_call(output_gradient: Tensor, dtype: Optional[torch.dtype]) -> _CallOrMissing:
-    return _bias_gradient_call(_signature(output_gradient), dtype)
+    return _bias_gradient_call(_signature(output_gradient), dtype or output_gradient.dtype)
 
 
 def run_forward(input, weight, bias, *attributes) -> Tensor:

@@ -68,6 +68,11 @@ def _weight_gradient_jvp(ctx: Any, output_gradient: Any, input: Any) -> Optional
     return _product_jvp(weight_gradient, ctx, output_gradient, input, *ctx.attributes)
 
 
+def _type_of(parameter: Tensor, picture: Tensor) -> tuple[torch.dtype, ...]:
+    """What tells the type of a parameter's gradient, where it is not the picture's."""
+    return () if parameter.dtype == picture.dtype else (parameter.dtype,)
+
+
 def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tensor], ...]:
     input, weight = ctx.saved_tensors
     needs_input, needs_weight, needs_bias = ctx.needs_input_grad[:3]
@@ -78,11 +83,11 @@ def _forward_backward(ctx: Any, output_gradient: Tensor) -> tuple[Optional[Tenso
     of_input, of_weight, of_bias = input_gradient, weight_gradient, bias_gradient
     if run_at_once(output_gradient, input, weight):  # asked once: asking takes as long as a call
         of_input, of_weight, of_bias = of_input.run, of_weight.run, of_bias.run
-    of_parameters = () if weight.dtype == output_gradient.dtype else (weight.dtype,)
+    dtype = _type_of(weight, output_gradient)
     return (
         of_input(output_gradient, weight, *ctx.attributes) if needs_input else None,
-        of_weight(output_gradient, input, *ctx.attributes, *of_parameters) if needs_weight else None,
-        of_bias(output_gradient, *of_parameters) if needs_bias else None,
+        of_weight(output_gradient, input, *ctx.attributes, *dtype) if needs_weight else None,
+        of_bias(output_gradient, *dtype) if needs_bias else None,
     )
 
 
@@ -91,8 +96,7 @@ def _input_gradient_backward(ctx: Any, v: Tensor) -> tuple[Optional[Tensor], ...
     needs_gradient, needs_weight = ctx.needs_input_grad[:2]
     return (
         forward(v, weight, None, *ctx.attributes) if needs_gradient else None,
-        weight_gradient(output_gradient, v, *ctx.attributes, *(() if weight.dtype == v.dtype else (weight.dtype,)))
-        if needs_weight else None,
+        weight_gradient(output_gradient, v, *ctx.attributes, *_type_of(weight, v)) if needs_weight else None,
     )
 
 
