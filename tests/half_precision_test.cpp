@@ -58,6 +58,9 @@ TEST_P(HalfPrecision, IsExactWithPhasesAsChannels) {
 
 // Every kernel of 16 bits takes them: what packs weights converts them, or a step before does, also where the caller packs before.
 TEST_P(HalfPrecision, TakesWeightsOfFloat32) {
+    PlanOptions mixed;  // weights in channels_first
+    mixed.input = mixed.output = {ElementType::float16, Layout::channels_last};
+    EXPECT_GE(expect_exact(Problem::parse(problems[0]), Operation::forward, mixed), 1);
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16})
         for (const Layout layout : {Layout::channels_first, Layout::channels_last})
             for (const char *text :
