@@ -56,6 +56,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
         if constexpr (requires { schedule.resident_blocks; }) {
             pipelined.resident_blocks = schedule.resident_blocks;
             pipelined.tiles_in_rounds = schedule.tiles_in_rounds;
+            if constexpr (requires { schedule.kept_steps; }) pipelined.kept_chunks = schedule.kept_steps;
         }
     }
     pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));

@@ -56,6 +56,8 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     Halide::GeneratorParam<int> resident_blocks{"resident_blocks", 0};
     /// Neighbouring blocks have neighbouring tiles at the same time, which see the same rows (SoftwarePipelineOptions).
     Halide::GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
+    /// In rounds: a block keeps the weights of so many steps, the most that a problem may have (compiler/passes/kept_operand.h).
+    Halide::GeneratorParam<int> kept_steps{"kept_steps", 0};
     Halide::GeneratorParam<int> row_taps{"row_taps", 1};  // taps along x that are rows of a tile
     /// Blocks that sum parts of the same tile are a cluster, and add them before one of them stores each of its rows.
     Halide::GeneratorParam<bool> in_clusters{"in_clusters", false};
@@ -67,7 +69,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
         describe_gpus(description, true);
-        description.set("shared_bytes", stages * stage_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
+        description.set("shared_bytes", staged_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
         if (f.row_taps > 1) {
@@ -76,6 +78,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
             description.set("stored_positions", f.position_run - 2 * f.run_margin);
         }
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
+        if (kept_steps > 0) description.set("kept_steps", kept_steps);
         if (f.weight_run > 0) description.set("box_channels", f.weight_run);
         if (!in_clusters) return;
         description.set("adds_in_clusters", "true");
@@ -104,8 +107,10 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     int staged_positions(const GemmFuncs &f) const {
         return f.position_run > 0 ? positions(f) / f.position_run * box_positions(f) : boxes * box_positions(f);
     }
-    int stage_bytes(const GemmFuncs &f) const {
-        return (staged_positions(f) + window * f.row_taps * channels(f)) * (chunk_channels / f.values() * 16);
+    int staged_bytes(const GemmFuncs &f) const {
+        const int row_bytes = chunk_channels / f.values() * 16;
+        const int picture = staged_positions(f) * row_bytes, weights = window * f.row_taps * channels(f) * row_bytes;
+        return stages * picture + (kept_steps > 0 ? kept_steps : stages) * weights;
     }
 
     // Eight rows of every warp, beside barriers.
@@ -128,11 +133,15 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
             .bound_extent(v.step, 1).bound_extent(v.phase, 1).bound_extent(v.group, 1);
     }
 
+    // The loop over a chunk's channels of weights that stay, or do not.
+    const char *weights_loop() const { return kept_steps > 0 ? "bulk_kept_k" : "bulk_k"; }
+
     // Rows of channels that are summed over, one for each position or computed channel: so many boxes of `box_rows`.
-    void stage_boxes(const GemmFuncs &f, Halide::Func staged, const Halide::Var &row, int box_rows, int count) const {
+    void stage_boxes(const GemmFuncs &f, Halide::Func staged, const Halide::Var &row, int box_rows, int count,
+                     const char *loop = "bulk_k") const {
         using namespace Halide;
         const GemmVars &v = f.v;
-        Var bulk_box{"bulk_box"}, bulk_row{"bulk_row"}, bulk_k{"bulk_k"};
+        Var bulk_box{"bulk_box"}, bulk_row{"bulk_row"}, bulk_k{loop};
         step_of(f, staged, f.values(), chunk_channels / f.values(), row, box_rows * count)
             .reorder_storage(v.value, v.k_group, row, v.piece, v.step, v.phase, v.group).vectorize(v.value)
             .split(row, bulk_box, bulk_row, box_rows).split(bulk_box, one, bulk_box, count).rename(v.k_group, bulk_k);
@@ -140,10 +149,11 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     }
 
     // Runs of positions or of computed channels, one for each channel that is summed over: a box is a run of all of a chunk.
-    void stage_runs(const GemmFuncs &f, Halide::Func staged, const Halide::Var &row, int run, int runs) const {
+    void stage_runs(const GemmFuncs &f, Halide::Func staged, const Halide::Var &row, int run, int runs,
+                    const char *loop = "bulk_k") const {
         using namespace Halide;
         const GemmVars &v = f.v;
-        Var bulk_box{"bulk_box"}, bulk_k{"bulk_k"}, bulk_value{"bulk_value"}, value{"value"};
+        Var bulk_box{"bulk_box"}, bulk_k{loop}, bulk_value{"bulk_value"}, value{"value"};
         step_of(f, staged, run, chunk_channels, row, runs)
             .reorder_storage(v.value, v.k_group, row, v.piece, v.step, v.phase, v.group)
             .split(v.value, bulk_value, value, f.values()).vectorize(value)
@@ -160,9 +170,10 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     void stage_weights(const GemmFuncs &f) const {
         using namespace Halide;
         const GemmVars &v = f.v;
-        if (f.weight_run > 0) return stage_runs(f, f.weights, v.channel, f.weight_run, channels(f) / f.weight_run);
-        if (f.maps_weights) return stage_boxes(f, f.weights, v.channel, channels(f), 1);
-        Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{"bulk_k"}, bulk_tap{"bulk_tap"};
+        if (f.weight_run > 0)
+            return stage_runs(f, f.weights, v.channel, f.weight_run, channels(f) / f.weight_run, weights_loop());
+        if (f.maps_weights) return stage_boxes(f, f.weights, v.channel, channels(f), 1, weights_loop());
+        Var bulk_tile{"bulk_tile"}, bulk_channel{"bulk_channel"}, bulk_k{weights_loop()}, bulk_tap{"bulk_tap"};
         const int of_tile = std::min(64, channels(f)), rows = channels(f) * f.row_taps;
         step_of(f, f.weights, f.values(), chunk_channels / f.values() * window, v.channel, rows).vectorize(v.value)
             .split(v.channel, bulk_tile, bulk_channel, of_tile).split(bulk_tile, one, bulk_tile, rows / of_tile)

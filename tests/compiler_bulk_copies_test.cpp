@@ -58,6 +58,22 @@ TEST(BulkCopies, AProducerBeginsFurtherTiles) {
     expect_refusal(product, "resident_blocks is 132 without a producer");
 }
 
+TEST(BulkCopies, AnOperandIsKeptForFurtherTiles) {
+    MatrixProduct product = with_producer(product_by_bulk_copies());
+    product.stages = 4, product.row_stores = product.keeps_b = true;
+    product.options.resident_blocks = 132, product.options.tiles_in_rounds = true, product.options.kept_chunks = 8;
+    const std::string ptx = product.ptx();
+    // With the first tile 1024 bytes of b come, too: two places of copies, of which that of b is behind a condition.
+    EXPECT_EQ(calls(ptx, "bulk_expect__bytes5120, "), 1);
+    EXPECT_EQ(calls(ptx, "bulk_expect__bytes4096, "), 1);
+    // Four stages of 4096 bytes of a, eight chunks of b, barriers, and then what stores use.
+    EXPECT_EQ(calls(ptx, "turn__at24640_half0_m64_n32_pitch40_r1_rep0_row0_rows8_tile0_tiles1, "), 1);
+    product.options.tiles_in_rounds = false;
+    expect_refusal(product, "kept_chunks is 8 without resident blocks whose tiles are in rounds");
+    product.options.tiles_in_rounds = true, product.keeps_b = false;
+    expect_refusal(product, "stage an operand of 0 floats; the rule is a multiple of 256");
+}
+
 TEST(BulkCopies, HaveInstructionsOnHopperAndLoopsElsewhere) {
     const std::string ptx = product_by_bulk_copies().ptx();
     const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));

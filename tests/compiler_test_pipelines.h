@@ -32,6 +32,7 @@ struct MatrixProduct {
     int stages = 2;
     int staging_warpgroups = 0;  ///< that stage; 0 for all
     int staging_threads = 0;     ///< that stage by bulk copies, side by side in x; 0: no bulk copies
+    bool keeps_b = false;        ///< what they stage of b comes once for all tiles of a block
     bool boxed = false;          ///< a comes in boxes of a tensor, k by m
     bool rows_of_boxes = true;   ///< they lie in shared memory as they come
     bool row_stores = false;    ///< of rows of c, which have whole 16 bytes
@@ -151,7 +152,8 @@ class MatrixProductFuncs {
     }
 
     void stage_in_bulk(Halide::Func f, const Halide::Var &row, int extent) {
-        Halide::Var bulk_row{"bulk_row"}, bulk_k{"bulk_k"};
+        const bool kept = p_.keeps_b && f.name() == b_rows.name();
+        Halide::Var bulk_row{"bulk_row"}, bulk_k{kept ? "bulk_kept_k" : "bulk_k"};
         f.split(row, one, bulk_row, extent / p_.staging_threads).rename(k4, bulk_k);
         share_staging(f, one);
         const bool whole_rows = p_.boxed && f.name() == a_rows.name();

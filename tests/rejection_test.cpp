@@ -51,6 +51,28 @@ TEST(Rejection, OfGroupsWhereClustersAddParts) {
     EXPECT_EQ(served("n2g2ic256oc256ih9iw12kh4kw4sh2sw2ph1pw1"), 0);
 }
 
+// A resident block goes from a tile of channels to the same tile: 132 blocks share out two and three of them, not five; and it has
+// room for the weights of so many steps.
+TEST(Rejection, OfWeightsThatABlockDoesNotKeep) {
+    const auto served = [](const char *problem, Layout layout) {
+        PlanOptions options;
+        options.input = options.weight = options.output = {ElementType::float16, layout};
+        int kernels = 0;
+        for (const Computation &c : alternatives(Problem::parse(problem), options))
+            for (const KernelTraits &k : registry())
+                if (k.kept_steps > 0) kernels += rejection(k, c, options, Device::cuda, hopper).empty();
+        return kernels;
+    };
+    if (served("ic64oc64ih64iw64kh3kw3", Layout::channels_last) == 0) GTEST_SKIP() << "this build has no such kernels";
+    constexpr Layout layouts[] = {Layout::channels_first, Layout::channels_last};
+    for (const char *problem : {"ic64oc128ih64iw64kh3kw3", "ic32oc192ih64iw64kh3kw3", "ic64oc64ih64iw64kh3kw3"})
+        for (const Layout layout : layouts) EXPECT_GT(served(problem, layout), 0) << problem;
+    EXPECT_GT(served("ic256oc64ih64iw64kh2kw2sh2sw2", Layout::channels_first), 0);
+    for (const char *problem : {"ic64oc320ih64iw64kh3kw3", "ic72oc64ih64iw64kh3kw3"})
+        for (const Layout layout : layouts) EXPECT_EQ(served(problem, layout), 0) << problem;
+    EXPECT_EQ(served("ic264oc64ih64iw64kh2kw2sh2sw2", Layout::channels_first), 0);
+}
+
 // Kernels transform fewer taps of a phase than points: a sixth of six would be left out.
 TEST(WinogradSizes, AreOfFewerTapsThanPoints) {
     bool seen = false;

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "compiler/passes/kept_operand.h"
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/pipeline_options.h"
 
@@ -100,6 +101,7 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
             !is_const_zero(loop->min) || !as_const_int(simplify(loop->extent)))
             refuse_pipeline(loop_, "in a bulk copy there may only be serial bulk_ loops from 0 to a constant, not " +
                                        loop->name + " to " + text(loop->extent));
+        is_kept_ = is_kept_ || loop->name.find(std::string(".") + kept_loops) != std::string::npos;
         loops.push_back(loop);
         at = loop->body;
     }
@@ -192,20 +194,24 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
                        arguments);
 }
 
-Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &loop, const StageBarriers &barriers) {
+Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &loop, const StageBarriers &barriers,
+                       const Expr &is_first) {
     const Expr barrier = barriers.of(number_of_chunk(loop));
     std::vector<Stmt> copies;
-    int bytes = 0;
+    int bytes = 0, kept_bytes = 0;
     for (const BulkCopies &operand : all) {
-        bytes += operand.bytes();
-        copies.push_back(operand.copies());
+        const bool kept = is_first.defined() && operand.is_kept();
+        (kept ? kept_bytes : bytes) += operand.bytes();
+        copies.push_back(kept ? IfThenElse::make(is_first, operand.copies()) : operand.copies());
         if (!equal(operand.one_thread(), all.front().one_thread()))
             refuse_pipeline(loop, "one thread must start the bulk copies of all operands");
     }
-    if (bytes > most_bytes)
-        refuse_pipeline(loop, "bulk copies of " + std::to_string(bytes) + " bytes a chunk; the rule is at most " +
+    if (bytes + kept_bytes > most_bytes)
+        refuse_pipeline(loop, "bulk copies of " + std::to_string(bytes + kept_bytes) + " bytes a chunk; the rule is at most " +
                                   std::to_string(most_bytes));
-    copies.insert(copies.begin(), placeholder({"bulk_expect", {{"bytes", bytes}}}, {barrier}));
+    const auto expect = [&](int count) { return placeholder({"bulk_expect", {{"bytes", count}}}, {barrier}); };
+    copies.insert(copies.begin(), kept_bytes > 0 ? IfThenElse::make(is_first, expect(bytes + kept_bytes), expect(bytes))
+                                                 : expect(bytes));
     copies.push_back(placeholder({"bulk_end", {}}, {barrier}));
     return IfThenElse::make(all.front().one_thread(), Block::make(copies));
 }

@@ -61,6 +61,8 @@ class BulkCopies {
     int bytes() const { return bytes_; }
     /// Bytes of a position, where they are boxes of a tensor; else 0.
     int swizzled_row() const { return swizzled_row_; }
+    /// It comes with a block's first tile alone (kept_operand.h).
+    bool is_kept() const { return is_kept_; }
     /// By one thread.
     const Halide::Internal::Stmt &copies() const { return copies_; }
 
@@ -77,12 +79,13 @@ class BulkCopies {
     const NamedExprs lets_;
     Halide::Expr one_thread_;
     int bytes_ = 0, swizzled_row_ = 0;
+    bool is_kept_ = false;
     Halide::Internal::Stmt copies_;
 };
 
-/// Starts all copies of a chunk.
+/// Starts all copies of a chunk; where `is_first` is defined, those of a kept operand if it holds.
 Halide::Internal::Stmt start_bulk_copies(const std::vector<BulkCopies> &all, const std::string &loop,
-                                         const StageBarriers &barriers);
+                                         const StageBarriers &barriers, const Halide::Expr &is_first);
 
 }  // namespace conv_transpose
 

@@ -48,8 +48,9 @@ class BesideStages : public IRMutator {
 
 }  // namespace
 
-FurtherTiles::FurtherTiles(const For *blocks, int resident, bool in_rounds)
-    : blocks_(blocks), resident_(resident), in_rounds_(in_rounds), counter_(unique_name("chunks_of_block")) {
+FurtherTiles::FurtherTiles(const For *blocks, const SoftwarePipelineOptions &options)
+    : blocks_(blocks), resident_(options.resident_blocks), in_rounds_(options.tiles_in_rounds),
+      in_step_(options.kept_chunks > 0), counter_(unique_name("chunks_of_block")) {
     if (!blocks->body.as<Allocate>())
         refuse_pipeline(blocks->name, "between the blocks that have further tiles and their shared memory there may be nothing");
 }
@@ -76,7 +77,7 @@ Stmt FurtherTiles::of_rounds(const Stmt &tile) const {
     const std::string round = blocks_->name + ".round", number = blocks_->name + ".tile";
     const Expr block = Variable::make(Int(32), blocks_->name), last = (blocks_->extent - 1) / resident_;
     // A place further at every round: where tiles of several lengths follow each other, a block gets some of each.
-    const auto place = [&](const Expr &of_round) { return (block + of_round) % resident_; };
+    const auto place = [&](const Expr &of_round) { return in_step_ ? block : (block + of_round) % resident_; };
     const Expr at = Variable::make(Int(32), round),
                rounds = last + select(place(last) < blocks_->extent - last * resident_, 1, 0);
     const Stmt one = LetStmt::make(number, at * resident_ + place(at),

@@ -17,13 +17,14 @@
 
 #include "Halide.h"
 #include "compiler/passes/pipeline_body.h"
+#include "compiler/passes/pipeline_options.h"
 
 namespace conv_transpose {
 
 class FurtherTiles {
   public:
-    /// `blocks` is the loop over blocks along x, `resident` how many of them are launched.
-    FurtherTiles(const Halide::Internal::For *blocks, int resident, bool in_rounds);
+    /// `blocks` is the loop over blocks along x.
+    FurtherTiles(const Halide::Internal::For *blocks, const SoftwarePipelineOptions &options);
 
     /// The number of blocks that are launched.
     static Halide::Expr launched(const Halide::Internal::For *blocks, int resident) {
@@ -46,7 +47,7 @@ class FurtherTiles {
 
     const Halide::Internal::For *blocks_;
     const int resident_;
-    const bool in_rounds_;
+    const bool in_rounds_, in_step_;  // a block's tiles lie `resident_` apart, as those with a kept operand must
     const std::string counter_;
 };
 

@@ -118,11 +118,19 @@ void PipelineBody::check_swizzles() const {
     }
 }
 
+SharedMemoryShift PipelineBody::place_of(const Chunk &chunk) const {
+    const Expr stage = chunk.number % memory_.stages * memory_.stage_floats;
+    if (memory_.kept_chunks == 0) return simplify(stage);
+    const KeptOperand &kept = memory_.kept;
+    // What lies behind the kept operand as lowered begins the stage.
+    const Expr place = memory_.stages * memory_.stage_floats + chunk.in_tile * kept.floats - kept.begin;
+    return {simplify(kept.begin == 0 ? stage - kept.floats : stage), kept.begin, kept.begin + kept.floats, simplify(place)};
+}
+
 Stmt PipelineBody::instance(const Stmt &statement, const Chunk &chunk) const {
     // First the loop variable, then the buffer: the buffer's own index is already in terms of `chunk`.
     const Stmt here = substitute(number_of_chunk(loop_), chunk.number, substitute(loop_, chunk.in_tile, statement));
-    return shifted_in_shared_memory(here, memory_.name, simplify(chunk.number % memory_.stages * memory_.stage_floats),
-                                    load_offsets_);
+    return shifted_in_shared_memory(here, memory_.name, place_of(chunk), load_offsets_);
 }
 
 PipelineBody::Stmts PipelineBody::instances(Stmts statements, const Chunk &chunk) const {
@@ -135,7 +143,11 @@ Stmt PipelineBody::start_copies(const Chunk &chunk) const {
     if (has_copies()) {
         all = {instance(block_of(copies_), chunk), placeholder({"copy_commit", {}})};
     }
-    if (has_bulk_copies()) all.push_back(instance(start_bulk_copies(bulk_copies_, loop_, memory_.barriers()), chunk));
+    if (has_bulk_copies()) {
+        // A block's first tile is that whose chunks have the numbers that all chunks have.
+        const Expr is_first = memory_.kept_chunks > 0 ? chunk.number == chunk.in_tile : Expr();
+        all.push_back(instance(start_bulk_copies(bulk_copies_, loop_, memory_.barriers(), is_first), chunk));
+    }
     return block_of(all);
 }
 

@@ -10,21 +10,27 @@
 #include "Halide.h"
 #include "compiler/passes/async_copies.h"
 #include "compiler/passes/bulk_copies.h"
+#include "compiler/passes/kept_operand.h"
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/pipeline_options.h"
 #include "compiler/passes/register_staging.h"
+#include "compiler/passes/shared_memory.h"
 
 namespace conv_transpose {
 
-/// The one allocation of shared memory, of which every stage has its part.
+/// The one allocation of shared memory, of which every stage has its part, and a kept operand (kept_operand.h) one for each chunk
+/// of a tile, behind all stages.
 struct StagedMemory {
     std::string name;
     int stages, stage_floats;
+    KeptOperand kept = {};
+    int kept_chunks = 0;
 
-    /// Behind all stages, where copies are bulk copies.
-    StageBarriers barriers() const { return {stages * stage_floats * 4, stages}; }
+    int staged() const { return stages * stage_floats + kept_chunks * kept.floats; }
+    /// Behind all that is staged, where copies are bulk copies.
+    StageBarriers barriers() const { return {staged() * 4, stages}; }
     /// Behind these, in floats: what stores use while stages are on their way.
-    int scratch() const { return stages * stage_floats + (StageBarriers::size(stages) + 7) / 8 * 8; }
+    int scratch() const { return staged() + (StageBarriers::size(stages) + 7) / 8 * 8; }
 };
 
 class PipelineBody {
@@ -84,6 +90,7 @@ class PipelineBody {
     void add_compute(const Halide::Internal::Stmt &leaf);
     void keep_promotion_apart();
     void check_swizzles() const;
+    SharedMemoryShift place_of(const Chunk &chunk) const;
     Halide::Internal::Stmt instance(const Halide::Internal::Stmt &statement, const Chunk &chunk) const;
     Stmts instances(Stmts statements, const Chunk &chunk) const;
 

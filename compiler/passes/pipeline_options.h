@@ -48,6 +48,9 @@ struct SoftwarePipelineOptions {
     int resident_blocks = 0;
     /// Then: neighbouring blocks go through neighbours at the same time, in place of each through its own.
     bool tiles_in_rounds = false;
+    /// Then, in rounds: so many chunks, the most that a tile may have, of the operand that loops named bulk_kept stage are kept
+    /// in shared memory, and come once for all tiles of a block (kept_operand.h). 0: it comes with every tile.
+    int kept_chunks = 0;
 };
 
 }  // namespace conv_transpose

@@ -162,7 +162,7 @@ class ThreadRoles : public PipelineLoops {
         : PipelineLoops(memory, options) {
         if (options.resident_blocks == 0) return;
         if (!blocks) refuse_pipeline("pipeline", "blocks that have further tiles must be blocks along x");
-        tiles_.emplace(blocks, options.resident_blocks, options.tiles_in_rounds);
+        tiles_.emplace(blocks, options);
     }
 
     Stmt with_roles(const Stmt &statement) {

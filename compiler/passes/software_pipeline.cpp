@@ -143,6 +143,14 @@ class PipelineOfAllThreads : public PipelineLoops {
     }
 };
 
+/// Of the operand its chunks lie one behind the other.
+void check_kept(const KeptOperand &kept, int granularity) {
+    if (kept.floats == 0 || kept.floats % granularity != 0)
+        refuse_pipeline("pipeline", "with kept_chunks, loops named " + std::string(kept_loops) + " stage an operand of " +
+                                        std::to_string(kept.floats) + " floats; the rule is a multiple of " +
+                                        std::to_string(granularity));
+}
+
 }  // namespace
 
 SoftwarePipelinePass::SoftwarePipelinePass(const SoftwarePipelineOptions &options) : options_(options) {
@@ -152,6 +160,9 @@ SoftwarePipelinePass::SoftwarePipelinePass(const SoftwarePipelineOptions &option
     if (options.resident_blocks > 0 && !options.producer)
         throw SoftwarePipelineRefusal("software pipeline: resident_blocks is " + std::to_string(options.resident_blocks) +
                                       " without a producer; the rule is 0");
+    if (options.kept_chunks > 0 && !(options.resident_blocks > 0 && options.tiles_in_rounds))
+        throw SoftwarePipelineRefusal("software pipeline: kept_chunks is " + std::to_string(options.kept_chunks) +
+                                      " without resident blocks whose tiles are in rounds; the rule is 0");
 }
 
 Stmt SoftwarePipelinePass::visit(const For *loop) {
@@ -168,9 +179,11 @@ Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
     if (!size) refuse_pipeline("pipeline", "shared memory must be one allocation of constant size");
     const bool in_bulk = has_loop(allocate->body, bulk_loops);
     const int granularity = in_bulk ? granularity_of_boxes : allocation_granularity;
-    const int stage = (*size + granularity - 1) / granularity * granularity;
+    const KeptOperand kept = options_.kept_chunks > 0 ? kept_operand(allocate->body, allocate->name) : KeptOperand{};
+    if (options_.kept_chunks > 0) check_kept(kept, granularity);
+    const int stage = (*size - kept.floats + granularity - 1) / granularity * granularity;
     const int behind_stages = in_bulk ? std::max(StageBarriers::size(options_.stages), overlap_of_windows(allocate->body)) : 0;
-    const StagedMemory memory{allocate->name, options_.stages, stage};
+    const StagedMemory memory{allocate->name, options_.stages, stage, kept, options_.kept_chunks};
     const int size_of_all = options_.resident_blocks > 0 ? memory.scratch() + scratch_of_stores(allocate->body)
                                                          : stage * options_.stages + behind_stages;
     const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_, blocks_)

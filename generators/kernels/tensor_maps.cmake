@@ -162,6 +162,12 @@ foreach(format ${formats_of_16_bits})
     set(further_tiles blocks=1 producer=true resident_blocks=132)
     conv_transpose_maps(forward nhwc maps_256x64_w3 ${maps} ${further_tiles} stages=6 window=3 H200_TFLOPS 870 ${maybe})
     conv_transpose_maps(forward nhwc maps_256x64_w7 ${maps} ${further_tiles} stages=4 window=7 H200_TFLOPS 880 ${maybe})
+    # KernelBench 69 0.785 ms in place of 0.85; not windows of three (H200, 2026-11-28).
+    conv_transpose_maps(forward nhwc maps_256x128_w5 ${maps} columns=128 ${further_tiles} stages=3 window=5 H200_TFLOPS 820
+        ${maybe})
+    # A block keeps its weights: KernelBench 57 1.05 ms in place of 1.17 (H200, 2026-11-28).
+    conv_transpose_maps(forward nhwc maps_kept_256x64_w3 ${maps} ${further_tiles} tiles_in_rounds=true stages=6 window=3
+        kept_steps=6 H200_TFLOPS 920 ${maybe})
     conv_transpose_maps(forward ndhwc maps_256x64_w3 ${maps} blocks=2 stages=3 window=3 H200_TFLOPS 800 FULL)
 endforeach()
 
@@ -260,12 +266,16 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient ${layout} as_it_lies_in_pairs_128x64 ${tiles128x64} ${pairs} H200_TFLOPS 380 ${maybe})
     endforeach()
     conv_transpose_maps(forward ncdhw as_it_lies_256x128 ${tile256x128} ${rate256x128} FULL)
-    conv_transpose_rates(256x128 717 0 256x64 680 0)
+    conv_transpose_rates(256x128 640 0 256x64 840 0)
     set(phases phases_as_channels=true weight_map=true min_out_channels=8)
     foreach(tile 256x128 256x64)
         conv_transpose_maps(forward nchw as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}}
             ${maybe})
     endforeach()
+    # With the weights of up to 256 channels kept: k2 s2, N8 128 to 64 256x256 0.112 ms in place of 0.119, 84 % of the memory's
+    # bandwidth; 256 to 64, N64 64x64 0.082 (0.090). Of 128 channels a tile nothing is gained (H200, 2026-11-28).
+    conv_transpose_maps(forward nchw as_it_lies_whole_pairs_kept_256x64 ${tile256x64} ${phases} neighbours=2 tiles_in_rounds=true
+        kept_steps=4 H200_TFLOPS 860 ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_fours_128x64 ${tile128x64} ${phases} neighbours=4 ${maybe})
     conv_transpose_maps(forward ncdhw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
@@ -286,7 +296,14 @@ foreach(format ${formats_of_16_bits} tf32)
     # channels, 16 of 65536, 0.122 and 0.062 (0.132, 0.086). Three runs beside each other hide more of what is behind the loop than
     # two (0.681) or two blocks of one (0.644; H200, 2026-11-28).
     conv_transpose_rates(32 600 240)
-    conv_transpose_maps(forward nchw as_it_lies_t3_384x32 ${row_taps} tile_rows=32 column_sets=3 stages=5 ${rate32} ${maybe})
+    set(of_32_channels ${row_taps} tile_rows=32 column_sets=3 stages=5)
+    conv_transpose_maps(forward nchw as_it_lies_t3_384x32 ${of_32_channels} ${rate32} ${maybe})
+    # Of up to 64 channels that are summed over by three rows of taps a block keeps all weights: KernelBench 57 1.353 ms in float16
+    # (1.422), 71 0.262 (0.307; H200, 2026-11-28). In TF32 there is room for those of 32 channels alone, and nothing is gained.
+    if(NOT format STREQUAL tf32)
+        conv_transpose_maps(forward nchw as_it_lies_t3_kept_256x64 ${row_taps} kept_steps=6 H200_TFLOPS 960 ${maybe})
+        conv_transpose_maps(forward nchw as_it_lies_t3_kept_384x32 ${of_32_channels} kept_steps=6 H200_TFLOPS 800 ${maybe})
+    endif()
     conv_transpose_small_set_has(f16)  # of volumes in TF32 it is estimated to be faster by 4 % at most
     conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${ratencdhw} ${maybe})
 endforeach()

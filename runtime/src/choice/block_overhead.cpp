@@ -64,11 +64,14 @@ double resident_block_overhead(const KernelTraits &k) {
     // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27); of pictures
     // as they lie float32 takes twice as long (1x1, three layers, that day).
     const bool is_float = k.output.type == ElementType::float32;
-    const double element = k.row_taps > 1                    ? (is_float ? 1e-10 : 1.35e-10)
-                           : reads_as_it_lies(k) && is_float ? 8e-11
-                                                             : 4.3e-11;
+    // Phases that are channels there, and weights that blocks keep: six layers of k2 s2 (H200, 2026-11-28).
+    const double start = maps_both ? 1e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
+    const double element = k.row_taps > 1                                ? (is_float ? 1e-10 : 1.35e-10)
+                           : reads_as_it_lies(k) && is_float             ? 8e-11
+                           : reads_as_it_lies(k) && k.phases_as_channels ? 5e-11
+                                                                         : 4.3e-11;
     return double(k.blocks_per_multiprocessor) *
-           ((maps_both ? 1e-6 : 0.4e-6) + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
+           (start + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));
 }
 
 // Neighbouring lanes store to channels_first: 4.5 us of tiles of 128 channels and half of it of 64, 18 where positions lie a stride

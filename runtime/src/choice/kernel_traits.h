@@ -167,6 +167,8 @@ struct Tile {
     bool counts_through_images = false;
     /// So many blocks go through all of that, and copies of the next come while one is stored; 0: each has its own.
     int64_t resident_blocks = 0;
+    /// Each of them keeps its weights, of so many steps at most, for all its tiles; 0: they come with every tile.
+    int64_t kept_steps = 0;
     /// An axis (0: the width, 1: the height) has so many, at each of which a thread computes a position by itself;
     /// 0 where threads share more. They are far from each other, or neighbours that see what their taps share once.
     int64_t parts = 0;

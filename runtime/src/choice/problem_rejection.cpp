@@ -203,6 +203,20 @@ std::string row_rejection(const KernelTraits &k, const Computation &c) {
     return packed > max_elements_32bit() ? "one image, packed, has more than 2^31 - 1 elements" : "";
 }
 
+// All tiles of a resident block have the same weights: it goes from a tile of channels to the same of other positions.
+std::string kept_weights_rejection(const KernelTraits &k, const Problem &p) {
+    const ProductBlocks product(k, p);
+    const int64_t steps = product.steps / (k.window * k.row_taps);
+    if (steps > k.kept_steps)
+        return "its sums have " + std::to_string(steps) + " steps, and a block keeps the weights of " +
+               std::to_string(k.kept_steps);
+    if (block_phases(k, p) > 1) return "phases have weights of their own";
+    if (k.resident_blocks % product.channel_tiles != 0)
+        return std::to_string(k.resident_blocks) + " blocks do not share out " + std::to_string(product.channel_tiles) +
+               " tiles of channels";
+    return {};
+}
+
 }  // namespace
 
 std::string problem_rejection(const KernelTraits &k, const Computation &c) {
@@ -214,6 +228,8 @@ std::string problem_rejection(const KernelTraits &k, const Computation &c) {
     if (std::string reason = size_rejection(k, p); !reason.empty()) return reason;
     if (k.min_steps > 0 && ProductBlocks(k, p).steps < k.min_steps)
         return "its loop takes fewer than " + std::to_string(k.min_steps) + " steps";
+    if (k.kept_steps > 0)
+        if (std::string reason = kept_weights_rejection(k, p); !reason.empty()) return reason;
     if (k.box_positions > 0)
         if (std::string reason = picture_frame_rejection(k, c); !reason.empty()) return reason;
     if (sums_as_it_lies(k) && input_positions(p) == 1) return "its pictures have one input: lanes would read far apart";

@@ -75,6 +75,7 @@ inline int64_t positions_of_image(const KernelTraits &k, const Problem &p) {
 struct ProductBlocks {
     double blocks = 0;   ///< more than an int64_t counts, where phases are many
     int64_t chunks = 0;  ///< of the channels that are summed over
+    int64_t channel_tiles = 0;
     int64_t steps = 0;   ///< of a phase, on average, rounded up
 
     /// The kernel computes the forward operation or an input gradient, and counts through images.
@@ -84,8 +85,9 @@ struct ProductBlocks {
         const int64_t cells = p.batch * positions_of_image(k, p);
         const int64_t channels = (forward ? p.out_channels : p.in_channels) / p.groups * channel_phases(k, p);
         chunks = ceil_divide(summed_channels(k, p), k.weight_in_channel_multiple);
-        blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) *
-                 double(ceil_divide(channels, k.block_channels)) * double(phases) * double(p.groups);
+        channel_tiles = ceil_divide(channels, k.block_channels);
+        blocks = double(ceil_divide(cells, k.block_positions.height * k.block_positions.width)) * double(channel_tiles) *
+                 double(phases) * double(p.groups);
         steps = ceil_divide(taps_of_phases(k, p), phases * window_of_steps(k, p, p.width())) * chunks;
     }
 };
