@@ -1,98 +1,26 @@
 // Schedule: a matrix product on the CPU, every attribute of the problem a run-time value, of any rank. Lanes are places, or
 // channels: these for pictures of any layout and element type.
 //
-// *Places*. Machine: 2 cores of an AMD EPYC (Zen 5, AVX-512), busy with other programs, one thread, processor time, 2026-11-22,
-// percent of 255 GFLOP/s (the FMA rate that follows from cpu_tiles.h's figures; not measured in this run): k5 s1 64->64 128x128
-// 85 %, k5 s2 128->64 64x64 76 %, k8 s4 128->64 of 30000 samples 69 %, k8 s4 64->32 64x64 64 %, k2 s2 384->192 128x128 72 %, k2
-// s2 512->512 37x37 55 %. The general kernel reached 4 to 9 %.
+// EPYC (Zen 5, AVX-512), one thread, 2026-11-22, percent of 255 GFLOP/s. Places: k5 s1 64->64 128x128 85 %, k2 s2 512->512 37x37
+// 55 %. Channels: k4 s2 512->256 16x16 77 %, k2 s2 128->64 64x64 46 %; turned, k10 s5 512->256, 4 signals of 375, 82 %. All taps,
+// AVX2, 2026-11-24: k4 s2 256->3 256x256 50 % of 105. Products alone reach 80 to 95 %; copies, turns and stores take the rest.
 //
 // Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is copied
 // once, for all summed channels, as rows with their gaps, so that no test is left in the sums. Then panel by panel of channels,
 // phase by phase, register tiles of vectors of places x channels: for each live tap, all summed channels, a vector serves all
 // channels and a weight all places, and sums stay in registers until they are complete. A panel's results of all phases are
-// interleaved, a row at a time, and stored as whole vectors, the last of a row a little early.
+// interleaved, a row at a time, and stored as whole vectors. Tables hold what divisions would give (rows, taps, cells).
+// - All taps (computes_taps, algorithm/flat_entries.h): positions are read once for all entries, eight register tiles that lie side
+//   by side of a channel, then the next channel's: a line is used up before others of its set of the cache drive it out.
+// - Channels: the summed channels of a place lie side by side, and a register tile is places x vectors of channels: a vector of
+//   weights serves all places, an element of the picture all channels, and both are read in the order in which they lie.
+// - Turned, where channels lie apart: blocks of vectors of cells x vectors of channels are turned by shuffles as they are copied,
+//   and results as they are stored, by runs of whole planes, images or rows: a table tells where each result of a run is.
+// - Joined terms: channels and taps are one loop, a table tells where each reads, and the picture is copied as it lies.
+// - Pairs of bfloat16: `pair` is vectorized atomically inside of the channels, of which Halide makes vdpbf16ps.
+// - Depthwise: a panel is one group, copied when its panel begins; or a vector is of groups, each of which sees itself alone.
 //
-// Tables hold what divisions give (rows, taps): with divisions in the loops copies took a third of the time. Register tiles of
-// 3 vectors x 8 channels read 11 operands for 24 products; fewer channels take tiles of their own, as wide as registers allow.
-// All phases of a register tile before the next tile: 2 to 8 % slower. Halide's prefetches of the picture: it makes loops of
-// them, which cost more than they bring. Rows are stored in the order of memory, phases of y inside of rows: a depthwise
-// picture of 256x256 took 13.1 ms phase by phase and takes 9.7.
-//
-// Depthwise: a panel is one group, which sees itself alone and is copied when its panel begins. 1-D k3 s2, 512 channels of 400:
-// 0.09 ms, 16 GB/s; groups in vectors are up to twice as fast where taps are many.
-//
-// All taps (computes_taps, algorithm/flat_entries.h), an EPYC with AVX2 (105 GFLOP/s), one thread, 2026-11-24: k4 s2 256->3 256x256
-// 50 %, k4 s2 529->2 8 x 16x32 54 %, k8 s8 192->3 8 x 32x32 66 %, k16 s8 512->1 16 x 4000 40 %. Products reach about 80 %; reading
-// the picture, whose channels are a plane apart, takes a tenth to a quarter of the time. Positions are read once for all entries:
-// eight register tiles that lie side by side of a channel, then the next channel's. A register tile at a time, a line of each
-// channel, took 1.4 times as long of pictures of 256x256, whose channels meet in one set of the cache; four 0.9 to 1.25 times; with
-// 24 channels eight take 1.15 times as long as one. So rows are cut into no segments, which would end runs. Chunks of 128 channels
-// in place of 256 take 1.0 to 1.3 times as long.
-//
-// *Channels*, the same machine and day, channels_last, percent of 255 GFLOP/s: k4 s2 512->256 16x16 77 % (float32), 76 %
-// (bfloat16); k4 s2 64->64 32x32 65 and 69 %; k2 s2 128->64 64x64 46 and 44 %. The gather that computed these before: 7 %.
-//
-// Order: the same, but what is copied has the summed channels of a place side by side, and a register tile is places x vectors
-// of channels: a vector of weights serves all places, and an element of the picture all channels. Weights are read in the order
-// in which they lie, and so is the picture of a place, however many channels there are. Elements are converted as they are
-// copied, and results as they are stored. Channels that lie apart (channels_first) are gathered and scattered, a vector of them
-// a position, or turned: blocks of vectors of cells x vectors of channels by shuffles, as they are copied, and results, with
-// their phases put side by side, as they are stored.
-//
-// Turned, float32, channels_first, weights packed before: k10 s5 512->256, 4 signals of 375, 82 % (of places 66 %); k16 s8
-// 512->256, 16 of 32, 82 % (65 %); k2 s2 512->512 37x37 76 % (58 %); k2 s2 768->384 14x14 76 % (69 %). Products reach 85 to 95
-// %: weights and channels are read in their order, where the other reads a row of places a channel, from the second cache.
-// Turning takes four products' time of a vector an element; below about 200 channels that is more than is won. A row is turned
-// for a vector of channels, then for the next: all channels of a vector of cells lie in lines that may share a set of the cache
-// (input gradients, EPYC with AVX2, 2026-11-23: k4 s4, 96 to 96 channels of 24x24, 2.69 ms in place of 3.29). Register tiles
-// of 8 places x 3 vectors and 24 x 1 were slower; vectors of results with a test for each element, 1.5 to 2 times.
-//
-// Input gradients, EPYC (Zen 3, AVX2, one thread, 105 GFLOP/s), 2026-11-23, packing of weights included: k16 s8 512<-1, 16 signals
-// of 4000, 45 % (131 MB are stored; before 23 %), k4 s2 64<-3, 64 of 32x32, 55 % (38), k6 s2 32<-3, 64 of 30x30, 65 % (52), 3-D k3
-// s2 1024<-2 of 12^3 57 % (30), k8 s8 192<-2, 16 of 16x21, 63 % (42), k4 s2 64<-32, 128 of 7x7, 61 % (45), k2 s2 128<-64 128x128
-// 70 % (52). Tiles of cells alone compute no gaps: a table tells where a cell's place is, so a register tile has an address for
-// each of its cells, of which AVX2's six find registers. Rows of small pictures that lie one after the other are stored as one
-// (4 x 4 cells are two vectors). `joined_terms`: channels and taps are one loop, a table tells where each reads, and the picture
-// is copied as it lies, since a cell's element is broadcast wherever it is: 1.4 to 2.7 times as fast as turned where up to three
-// channels are summed; of 512 it takes 1.3 times as long, since neighbouring channels lie far apart. Tables of channel, shift and
-// plane in place of one address: 1.3 times slower. In channels_last, where a spot's channels follow each other, joined terms are as
-// fast for many channels, and for few 1.2 (k5 s2 24<-4) to 2.9 times (k9 s3 56<-1, 54 %) as fast as a loop for each tap,
-// 2026-11-23; tiles of one vector of channels, of 8 or 12 cells, are 1.0 to 1.8 times slower so.
-//
-// Forward, only_cells, turned, the same machine and day, beside tiles with gaps: 3-D k3 144->72 2 x 5x6x5 3.34 and 2.66 ms, k4 s2
-// 160->160 2 x 4^3 9.1 and 7.2, k4 s2 1024->512 4x4 5.5 and 4.5, k(7,1) 256->64 8 x 4x4 0.54 and 0.38; without gaps 1.02 times as
-// long. A tile computes its own cells, not the most that a tile may have, which were a third more of 5x6x5: a count says so, since
-// Halide's bounds of cells count rows between planes and images (without it, input gradients, 2026-11-24: k5 s2 256<-128, 64 images
-// of 5x5, 45.1 ms, with it 31.6; k4 s2 128<-128, 32 of 4x4, 4.43 and 3.30; 3-D k4 s2 64<-64, 4 of 16^3, 120 and 109; forward k4 s2
-// 160->160 2 x 4^3 7.5 and 5.8). In chunks of 256 channels of a tap, turned: 1.03 times as long, at the mean of 18 layers.
-//
-// With AVX-512, an EPYC (Zen 4, one thread, which multiplies matrices of 768 at 99 GFLOP/s), 2026-11-27: tiles of cells alone, 8
-// places x 2 vectors, beside 12 x 2 with gaps, forward 0.97 of the time at the mean of 20 layers (k5 s2 128->128 2 x 8x8 0.74),
-// input gradients 0.99 of 33 (0.75 to 1.30). Joined terms of one vector, input gradients: the fastest kernel of 26 of 43 layers,
-// where the others' fastest takes up to 1.4 times as long. 6 places x 4 vectors are as fast where channels fill them. Places: 4
-// vectors x 6 channels and 6 x 4 beside 4 x 5 1.00 and 1.03; 2 x 12 beside 3 x 8 0.96, but of 8 channels 1.29.
-//
-// Turned results are stored by runs: whole planes or images of a tile, or a row, of all phases. A table tells where each result of
-// a run is, a vector of channels is read for each of 16, and the block is turned; so short rows fill vectors, whatever the stride.
-// Row by row, with phases interleaved after the turn, results of less than a vector were stored one by one (Zen 4, 2026-11-28: 3-D
-// k3 s2 48<-8 forward, 32 of 2x6x6, 3.72 ms, now 0.84; k2 s2 320->320 2 x 4^3 3.44, 1.94; AVX2 0.84 of the time of the latter).
-// Blocks of two vectors: no gain. Copies that turn all rows for a vector of channels before the next: 1.00 of the time of 24
-// layers.
-//
-// Strided copies of all planes of a row before the next row: a line comes from memory once (input gradient, k4 s2, 32 groups of 4
-// to 4 channels, 8 of 56x56, with AVX-512: 22.6 ms, so 19.9; with tiles of 4 channels in place of 3 17.9).
-//
-// Joined terms are summed in chunks in channels_first, whose lines stay in the first cache: 3-D k3 s2 72<-18 16^3 4.5 ms in place
-// of 5.0, k16 s16 48<-12 25x34 4.3 and 4.7.
-//
-// Pairs of bfloat16 (AVX-512 BF16), EPYC (Zen 4), one thread, 2026-11-27: products alone, of panels and pictures that are packed,
-// 225 to 236 GFLOP/s with 12 x 2, 6 x 4 and 8 x 3 register tiles, and float32's 115 to 118: of a vector of pairs of the weights and
-// a pair of the picture that is broadcast, Halide makes vdpbf16ps where `pair` is vectorized atomically inside of the channels.
-// Denormal numbers, of operands and of sums, count as zero in that instruction. Input gradients join terms of any layout, and of
-// turned channels, too, which lie side by side in a spot (docs/experiments.md has what that brings).
-//
-// Depthwise: a vector is of groups, each of which sees itself alone; register tiles of 24 places. 3-D k5 s2, 2 images of 256
-// channels of 16^3, turned: 15 ms (with a product a group 28), its input gradient 21 (57). Half of the time goes to the turns.
+// What was tried: docs/experiments.md#flat-products-on-cpus
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 

@@ -2,11 +2,9 @@
 // attribute a run-time value. At stride 1 the forward kernels run instead where they can.
 // The autotuner alone makes kernels of it: without tuning flat products (cpu_implicit_gemm.h) take less time.
 //
-// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time, weights
-// packed before; percent of the FMA units' rate: k5 s2 64 to 64 channels, 64x64, in 4.3 ms (85 %), k4 s2 512
-// to 256, 16x16, 6.2 (75 %), k3 s2 64 to 64, 64x64, 1.8 (71 %), k2 s2 128 to 64, 64x64, 1.7 (68 %), k4 s2
-// 1024 to 512, 4x4, 2.3 (50 %, 33 MB of weights). 47 % for one output channel and k9, 40 % for three and k4:
-// a sum has few products, and the rest is memory.
+// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time, weights packed before, percent
+// of the FMA units' rate: k5 s2 64 to 64 channels, 64x64, 85 %, k2 s2 128 to 64, 64x64, 68 %, k4 s2 1024 to 512, 4x4, 50 % (33 MB
+// of weights); for few output channels 40 to 47 %: a sum has few products, and the rest is memory.
 //
 // Order: a strided convolution, hence a matrix product for each tap.
 // - A register tile: vectors of input channels x columns x rows, 16 sums with AVX-512 and 8 with AVX2. A
@@ -19,8 +17,7 @@
 //   chunk's output gradient. It is copied with its zero border, in the second cache.
 // - Then chunks, whose sums are added up in memory. At the end the block is turned into rows, by shuffles.
 //
-// Tried without gain: tiles that are turned and stored as soon as they are complete (pieces of 32 rows at a
-// time, which lie at multiples of a power of two), 1 vector x 16 columns.
+// What was tried: docs/experiments.md#gradients-on-cpus-by-vectors-of-channels
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_INPUT_GRADIENT_CHANNELS_H
 

@@ -4,9 +4,7 @@
 // rate measured in the same run:
 //   k3 s1 64->64 256x256 85 %   k(3,7) s1 32->32 256x512 89 %   k4 s2 p1 64->64 64x128 73 %   k3 s2 64->64 64x128 67 %
 //   k4 s2 p1 512->256 16x16 78 %   k2 s2 128->64 128x128 69 % (memory)   k9 s3 56->1 256x256 59 %
-// 1x1 kernels to few channels, an EPYC with AVX2, one thread, 2026-11-24, of which the picture's bytes are the limit: 32->2, two
-// volumes of 64^3, 7.7 ms (9.3 GB/s; flat products 11.3), 64->1 256x256 1.5 (2.4), 16->1 512x512 1.4 (2.4), 64->8 256x256 2.4
-// (3.4).
+// 1x1 kernels to few channels wait for the picture: 32->2, two volumes of 64^3, 9.3 GB/s (AVX2, 2026-11-24).
 //
 // Order, from the inside:
 // - A register tile: vectors of cells x rows of cells x channels, 16 to 24 sums with AVX-512 and 8 to 12 with
@@ -16,17 +14,14 @@
 // - Over the tile run taps, then input channels: the sums stay in registers until they are complete. With joint phases
 //   all phases of a cell are in the tile and share its input vectors (few taps a phase); otherwise phases are an outer
 //   loop (many taps, or phases with unequal numbers of taps).
-// - The tile is interleaved from its phases into a few KB on the stack and copied out from there, with the
-//   activation: stores to the output are dense for every stride, and the tanh of one vector is compiled once,
-//   not for each register.
+// - The tile is interleaved from its phases into a few KB on the stack and copied out from there, with the activation: stores to
+//   the output are dense for every stride, and the tanh of one vector is compiled once, not for each register.
 // - Along a row of tiles, then down the rows of a block: a channel tile's weights (they lie together) stay in the first
 //   cache for the whole block. Then the next channel tile.
-// - A block's input is copied with its zero border when the block begins, so that no test is left in the
-//   loops and whole vectors may be read. Blocks, groups and images run in parallel, and so do parts of many
-//   channels: small pictures have no more than one block each.
+// - A block's input is copied with its zero border when the block begins, so that no test is left in the loops and whole vectors
+//   may be read. Blocks, groups, images and parts of many channels run in parallel: small pictures have one block each.
 //
-// Tried without gain: smaller blocks that keep the copy in the second cache, whole rows of scratch in place of tiles,
-// 3 or 4 vectors of one row, 12 or 16 channels.
+// What was tried: docs/experiments.md#register-tiles-on-cpus
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_TILES_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_TILES_H
 

@@ -2,11 +2,9 @@
 // every attribute a run-time value. The autotuner alone makes kernels of it: without tuning flat products
 // (cpu_weight_gradient_implicit_gemm.h) take less time.
 //
-// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time; percent of
-// the FMA units' rate: k3 s1 64 to 64 channels, 128x128, in 6.4 ms (82 %), k3 s1 32 to 32, 256x256, 7.0 (75
-// %), k3x7 s1 32 to 32, 128x256, 7.0 (87 %), k2 s2 128 to 64, 64x64, 1.8 (65 %), k4 s2 512 to 256, 16x16, 7.3
-// (64 %). What is missing goes to the copies of both operands; in small pictures also to the sums, which are
-// turned when they are complete.
+// AMD EPYC (Zen 5, AVX-512) that other programs kept busy, 2026-11-21, one thread, processor time, percent of the FMA units' rate:
+// k3 s1 64 to 64 channels, 128x128, 82 %, k2 s2 128 to 64, 64x64, 65 %, k4 s2 512 to 256, 16x16, 64 %. What is missing goes to the
+// copies of both operands; in small pictures also to the sums, which are turned when they are complete.
 //
 // Order: a matrix product whose long side is the positions of a band of rows.
 // - A register tile: vectors of input channels x output channels x kernel columns, 16 to 24 sums with AVX-512
@@ -21,9 +19,7 @@
 // - Then chunks, of so many rows that the copy stays in the second cache; a chunk's sums are added to those
 //   of the task.
 //
-// Tried without gain: 1 or 4 blocks of input channels, 4 blocks of output channels; vectors of
-// input channels stored one by one, 16 times a vector (3 cycles a value); chunks of one row, which copy each row of the
-// output gradient once for each kernel row.
+// What was tried: docs/experiments.md#gradients-on-cpus-by-vectors-of-channels
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_CHANNELS_H
 

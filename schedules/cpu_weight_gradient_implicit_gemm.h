@@ -1,38 +1,23 @@
 // Schedule: the weight gradient as a matrix product on the CPU, for pictures of any rank, layout and element type, every
 // attribute of the problem a run-time value.
 //
-// Machine: an EPYC with AVX2 (Zen 3, 105 GFLOP/s), one thread, processor time, 2026-11-23, channels_first, GFLOP/s: k5 s2 1-D
-// 320->160 of 4 x 200 84, k9 s3 64->32 28x49 80, k3 s1 144->72 of 2 x 5x6x5 81, k2 s2 256->64 64x64 79, k3 s2 3-D 16->8 16x32x32
-// 60, k2 s2 16->16 of 8 x 56x56 45. A schedule of bands of rows, for float32 of two
-// axes, was 1.03 to 1.6 times as fast with AVX-512 on a Zen 5 in its time (2026-11-22); on a Zen 4 it took 0.94 to 2.0 times as
-// long as these, 1.22 at the median of 27 layers (2026-11-27), and is gone.
+// EPYC (Zen 3, AVX2), one thread, 2026-11-23, channels_first, percent of 105 GFLOP/s: k5 s2 1-D 320->160 of 4 x 200 80 %, k3 s1
+// 144->72 of 2 x 5x6x5 77 %, k3 s2 3-D 16->8 16x32x32 57 %, k2 s2 16->16 of 8 x 56x56 43 %. Of few channels copies limit it.
 //
 // Order: a task has channels of both pictures and a part of the tiles. What a tile and its taps see is copied once, converted:
 // of the input panels of channels side by side, turned in registers, of the output gradient the places of a channel. Then
 // register tiles of vectors of input channels x entries (output channels and taps, in the order of the weights): of each cell of
 // the tile a vector of the input serves all entries, and an element of the output gradient all lanes. Cells of the input have no
 // gaps, and a table tells what they see. The output gradient is copied as its rows lie, whatever the stride is, without rows that
-// no tap sees, and with zeros in gaps alone: 27 layers took 0.84 of the time of planes for each remainder of the stride, all rows
-// between planes that taps reach, and tiles of 192 cells that were zero before (k3 s2 3-D, 16->8 16x32x32, 6.0 ms and 2.0;
-// depthwise k4 s2, 64 channels of 256x256, 24.5 and 12.5).
-// Sums of a tile are added to those of the part, which stay in the second cache, and are turned and stored at the end.
+// no tap sees, and with zeros in gaps alone. Sums of a tile are added to those of the part, which stay in the second cache, and are
+// turned and stored at the end.
+// - Spots: with channels innermost rows of the output gradient are copied as they lie, all channels of a position side by side.
+// - Pairs of bfloat16: two cells of a row are multiplied as one, side by side in each lane of the input; what a tap sees of both
+//   lies side by side at each place of the output gradient, which is copied so once for all taps.
+// - Depthwise: an entry is a tap, and an element of the output gradient a vector of groups, turned in registers where groups lie
+//   apart, as the input is. Of few groups most of a vector would be empty: products with one group each take those.
 //
-// Sums stored without turning: k2 s2 768->128 6^3 1.08 times as long, k4 s2 1024->512 4x4 1.2 times; but k4 s2 768->21 4x7 0.6.
-//
-// Spots: with channels innermost rows of the output gradient are copied as they lie, all channels of a position side by side, where
-// copies of each channel's places took more time than products. EPYC with AVX-512, one thread, 2026-11-24, ms: k3 s2 16->16 2 x
-// 64x64 0.93 before and 0.44 now, k4 s2 2->2 8 x 64x128 2.98 and 0.88, k3 32->1 128x128 0.38 and 0.23, k4 s2 64->32 56x56 2.65 and
-// 2.23, k2 s2 512->512 4 x 4x4 2.53 and 2.17. Pictures of one pixel, whose positions are an image apart, 2.06 and 4.12, are left to
-// the other.
-//
-// Pairs of bfloat16 (AVX-512 BF16), EPYC (Zen 4), one thread, 2026-11-27: k4 s2 128->128 64x64 11.8 ms, with products of float32
-// 20.8. Two cells of a row are multiplied as one, side by side in each lane of the input; what a tap sees of both lies side by
-// side at each place of the output gradient, which is copied so once for all taps.
-//
-// Depthwise: an entry is a tap, and an element of the output gradient a vector of groups, turned in registers where groups lie
-// apart, as the input is. k4 s2, 64 channels of 256x256: 20 ms (AMD EPYC, one thread, 2026-11-23; PyTorch 58 in the same run),
-// with elements scattered one by one 36, with a kernel of lanes along rows, which is gone, 35. Of few groups most of a vector
-// would be empty: products with one group each take those.
+// What was tried: docs/experiments.md#flat-weight-gradients-on-cpus
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 

@@ -1,31 +1,18 @@
 // Schedule: Winograd's algorithm on the CPU, of run-time stride and kernel size (algorithm/flat_winograd.h).
 //
-// Machine: an EPYC (Zen 3, AVX2, 105 GFLOP/s), one thread, processor time, 2026-11-23, in GFLOP/s of the definition, beside the
-// product of any attributes in the same run: k4 s2 128->64, 16 images of 8x8, 100 (72), 512->256, 4 of 16x16, 141 (83); k6 s2
-// 64->64 64x64 146 (86); k9 s3 64->32 28x49 159 (100); k16 s8 256->128 of 4000 124 (78); k4 s2 128->64, 8 of 4096, 98 (73); k3
-// 256->256, 8 of 14x14, 146 (88). Kernels for k3 of stride 1 alone, which this one replaces, took 0.91 to 1.15 times as long. Four
-// points an axis need 2.25 times fewer products of both axes, 1.5 of one; less where phases lack a tap (k3 s2 1.65), and where
-// cells, of which there is one more than inputs where padding is no multiple of the stride, leave tiles empty. Products take 70 %
-// of the time, at 75 to 85 % of the FMA rate.
-//
-// Input gradients, the same machine, 2026-11-24, in ms, beside the fastest of the other kernels in the same run: k4 s2 128<-64, 64
-// images of 16x16, 38.5 (54.7), k6 s2 64<-64 128x128 36.6 (57.9), k8 s4 64<-64, 4 of 64x64, 79 (111), 128<-64 of 30000 37.4 (52.2),
-// k12 s6 128<-128 of 24000 85 (117), k6 s2 128<-64, 4 of 3000, 11.1 (13.9); k3 s2 64<-64 128x128 17.0 (17.0). Of k4 s2 products
-// take 65 % of the time, at nine tenths of the FMA rate, reading the output gradient 16 %, transforms 10 %; of k3 s2 reading takes
-// a fifth. Tiles of 1536 and 3072 places in place of 768 took 0.86 to 1.2 times as long.
-//
-// With AVX-512 tiles of 2 vectors x 8 channels take 0.82 to 1.13 of the time of 3 x 8 (Zen 4, 2026-11-27): forward there are 3.
+// EPYC (Zen 3, AVX2), one thread, 2026-11-23, percent of 105 GFLOP/s, of the definition's products: k9 s3 64->32 28x49 151 %, k4 s2
+// 512->256, 4 of 16x16, 134 %, k16 s8 256->128 of 4000 118 %, k4 s2 128->64, 16 of 8x8, 95 %. Four points an axis need 2.25 times
+// fewer products of both axes, 1.5 of one; less where phases lack a tap (k3 s2 1.65), and where cells, of which there is one more
+// than inputs where padding is no multiple of the stride, leave tiles empty. Products take 70 % of the time, at 75 to 85 % of the
+// FMA rate; of input gradients (k4 s2 128<-64, 64 images of 16x16, 38.5 ms, 2026-11-24) 65 %, at nine tenths of it.
 //
 // Order: a channel of a tile's input at a time is copied, transformed down its columns and along its rows, and laid out point by
 // point in register tiles. Then, for some panels of channels: point by point a matrix product of all their phases, whose picture
-// stays near (phase by phase, with all points of each: 1.1 times as slow, of 256 and 512 channels); and the sums are transformed
-// back to cells, which are stored as those of other products are. Lanes are Winograd's tiles, so transforms back need no shuffles
-// but the interleaving of cells. Points lie an odd number of lines of the cache apart: else all of them may meet in a set, and the
-// transform takes 6 times as long (64 channels).
+// stays near; and the sums are transformed back to cells, which are stored as those of other products are. Lanes are Winograd's
+// tiles, so transforms back need no shuffles but the interleaving of cells. Points lie an odd number of lines of the cache apart:
+// else all of them may meet in a set.
 //
-// Tried: six points, which save 1.1 to 1.8 times more products. In rows F(4, 3) was 1.10 and 1.12 times as fast, F(5, 2) 1.01 to
-// 1.02; of both axes F(4, 3) 1.38 times at 256 channels of 14x14, 0.94 to 1.02 in five layers of 64 and 128 channels, whose points
-// do not stay in the second cache, F(5, 2) 0.83 times (12 layers).
+// What was tried: docs/experiments.md#winograds-algorithm-on-cpus
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WINOGRAD_H
 

@@ -1,35 +1,23 @@
-// Schedules: many channels, on a GPU's CUDA cores: the forward operation at stride 1 and at small strides whose phases a thread
-// can hold, and the input gradient.
+// Schedules: many channels, on a GPU's CUDA cores: the forward operation at stride 1 and at small strides whose phases a thread can
+// hold, and the input gradient.
 //
-// Forward, H200, 2026-11-21, percent of the FP32 peak (67 TF/s): KernelBench 57 74 %, 65 75 %, 69 68 %, 71 68 %, 78 76
-// %; 3x3 64 to 128 channels 72 %; 4x4 stride 2 512 to 256 channels 63 %; 2x2 stride 2 128 to 64 channels 53
-// %. ncu on 57: 80 % of all cycles issue, 91 % of what is issued multiplies. The rest waits for shared memory
-// where ptxas has no register left to load ahead, and 3 % of 57's tiles lie outside of the picture.
-// (Register-only multiply-adds reach 98 %.)
+// H200, 2026-11-21, percent of the FP32 peak (67 TFLOP/s). Forward: KernelBench 57 74 %, 65 75 %, 69 68 %, 71 68 %, 78 76 %; 4x4
+// stride 2 512 to 256 channels 63 %; 2x2 stride 2 128 to 64 53 %. Input gradient: 2x2 and 3x3 stride 2 128 to 64 65 and 64 %, 4x4
+// stride 2 512 to 256 69 %. ncu on 57: 80 % of all cycles issue, 91 % of what is issued multiplies; the rest waits for shared
+// memory where ptxas has no register left to load ahead. (Register-only multiply-adds reach 98 %.)
 //
-// Products of any attributes would take 1.09, 1.19 and 1.26 times as long on 65, 71 and 78, whose gradients are these kernels',
-// too; on 2x2 and 3x3 stride 2 as long, and on 57 and 69 Winograd's algorithm less: those have none (H200, 2026-11-23).
+// Order: bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows and output
+// channels; each thread keeps its part of it in registers over the whole reduction (see compiler/passes/private_accumulators.h).
+// Input channels come in chunks through shared memory, inputs with the border that all taps need, weights with channels innermost;
+// a chunk is on its way, by asynchronous copies, while the one before is computed (compiler/passes/software_pipeline.h). A thread's
+// rows, columns and channels are neighbours: of what it loads for one input channel, each weight serves all its rows and columns,
+// each input all taps and channels that it reaches. A warp spans columns and channels, so that most loads are broadcasts: half a
+// warp's 128-bit loads should lie within 128 bytes, as 4 lanes of columns and 4 of channels do.
 //
-// Bound by multiply-adds, so the loops are those of a matrix product. A block owns a tile of columns, rows
-// and output channels; each thread keeps its part of it in registers over the whole reduction (see
-// compiler/passes/private_accumulators.h). Input channels come in chunks through shared memory, inputs with the
-// border that all taps need, weights with channels innermost; a chunk is on its way, by asynchronous copies,
-// while the one before is computed (compiler/passes/software_pipeline.h), which was worth 9 %. A thread's rows,
-// columns and channels are neighbours: of what it loads for one input channel, each weight serves all its
-// rows and columns, each input all taps and channels that it reaches. Fewer loads, 4 rows x 4 columns x 4
-// channels in place of 8 x 8, and 168 registers in place of 128 were worth 6 % on 57. A warp spans columns
-// and channels, so that most loads are broadcasts: half a warp's 128-bit loads should lie within 128 bytes,
-// as 4 lanes of columns and 4 of channels do.
+// The input gradient goes through the output channels in chunks, of which it stages the output gradient that its tile sees, one
+// live phase after the other.
 //
-// Input gradient, H200, 2026-11-21, FP32, TFLOP/s of 67: 2x2 stride 2 128 to 64 channels 43.7, 3x3 stride 2 128 to 64 43.2, 4x4
-// stride 2 512 to 256 45.9. KernelBench 81 in 0.153 ms, 0.12 of which reading its operands once takes. ncu on 2x2: 90 % of all
-// cycles issue; 128 sums a thread, which load less, were 8 % slower, at two thirds of the warps. Products of any attributes
-// take 1.65 times as long on KernelBench 75, 1.19 on 81 and 1.22 on 9x9 stride 3, 56 to 1 channel; what was made for 2x2, 3x3
-// and 4x4 lost nothing there (H200, 2026-11-23).
-//
-// It goes through the output channels in chunks, of which it stages the output gradient that its tile sees, one live phase
-// after the other. Asynchronous copies were worth 5 % on 3x3 and 1 to 2 % on 2x2 and 4x4; threads of two rows, with addresses
-// that are offsets from few registers, another 4 to 11 %.
+// What was tried: docs/experiments.md#dense-problems-on-cuda-cores
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_DENSE_H
 

@@ -1,48 +1,26 @@
-// Schedules: tensors of any rank, format and layout on CUDA cores, every attribute a run-time value: the kernels of last
-// resort, and those of depthwise problems and small groups.
+// Schedules: tensors of any rank, format and layout on CUDA cores, every attribute a run-time value: the kernels of last resort,
+// and those of depthwise problems and small groups.
 //
-// Forward and input gradient, H200, 2026-11-22, channels_first: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.170 ms
-// forward, 28 % of the memory limit; 3-D k5 s2, 32 channels of 64^3, 0.450 ms (16 %). float16 takes as long, so instructions
-// limit: finding a thread's place and taps, and of each tap and position an address and a test. Groups of 8 channels, 3-D
-// k(3,5,7) s2: 0.61 ms, 14 % of the FP32 peak. channels_last, float16, without packing of weights: the 3-D one 0.88 ms (8 %),
-// k4 s2, 16 x 64 channels of 64x64, 0.044 (22 %).
-//
-// With a window the parts are neighbours in a column, a step of taps apart: what `window` taps see of them overlaps and is
-// loaded once, by addresses that rows of taps share (1.5 to 2.3 times as fast in three axes). Parts in a row would take
-// a warp's stores apart if they were neighbours, so one axis has parts far from each other.
-//
-// Vectors of eight channels with windows, float16, channels_last, H200, 2026-11-27: forward k5 s2, 2 x 144 channels of 128x128,
-// 0.0394 ms (28 % of the memory limit), k3 s2, 8 x 64 of 128x128, 0.0465 (42 %), 1-D k16 s8 0.0736 (47 %); input gradients 0.0325
-// (34 %), 0.0311 (63 %) and 0.0474 (74 %). Vectors of four, k3, 64 x 20 channels of 96x96: 0.0313 and 0.0264 (36 and 43 %).
+// H200, percent of the memory limit. Depthwise, 2026-11-22: 1-D k3 s2, 8 x 512 channels, 4096 samples, forward 28 %, weight
+// gradient 47 %; 3-D k5 s2, 32 channels of 64^3, 16 %. Vectors of eight channels, float16, channels_last, 2026-11-27: k5 s2, 2 x
+// 144 channels of 128x128, forward 28 %, input gradient 34 %, weight gradient 24 %; 1-D k16 s8 47 and 74 %. Groups of 8 channels,
+// 3-D k(3,5,7) s2: 14 % of the FP32 peak. Instructions limit: finding a thread's place and taps, and of each tap and position an
+// address and a test.
 //
 // Order: lanes run over consecutive positions, all axes, groups and images joined, so that stores are dense and no lane idles
 // whatever the extents; in channels_last they run over vectors of channels first. A row is cut into parts a multiple of the stride
 // apart: a thread has the same position of each, which all see the same taps, so that these are found, and weights loaded, once.
-// Depthwise, eight parts are up to 1.3 times as fast as four; of vectors four are as many sums. Small input gradients have fewer
-// parts, and more threads (k6 s3, 16 x 512 channels of 32, by two parts 4.1 us, by eight 5.0; large ones 95 and 68; forward eight
-// were faster in all; 2026-11-28). Summed channels are the innermost loop, behind the tests of a tap.
+// Summed channels are the innermost loop, behind the tests of a tap. Small problems have one channel and part a thread, and weights
+// as they are given, so one launch. With a window the parts are neighbours in a column, a step of taps apart: what `window` taps
+// see of them overlaps and is loaded once, by addresses that rows of taps share. Parts in a row would take a warp's stores apart if
+// they were neighbours, so one axis has parts far from each other.
 //
-// Small problems (one channel and part a thread, weights as they are given, so one launch), H200, 2026-11-23: 4 to 4 channels k3 of
-// 4x4 5.1 us in float32, float16 and channels_last 5.2 and 5.6 (of others the fastest 11.0 and 7.9), 3 to 3 k4 s2 of 2 x 16x16 3.7
-// (7.3), 8 groups of 8 k3 of 4x4 8.5 and 7.5 (12.4). All are under 1 % of the limits; where a sum is long its latency adds up.
+// Weight gradients: as cuda_weight_gradient_general.h; lanes are neighbouring positions of a volume, all axes joined, so none idles
+// whatever the extents. A thread keeps the sums of in_tile x out_tile channels and `taps` neighbouring taps of a row. The lanes'
+// sums are added from shared memory, in the order of the lanes. In channels_last a thread has a vector of groups, and its
+// neighbours in a warp the vectors beside it.
 //
-// Weight gradient, H200, 2026-11-22: depthwise 1-D k3 s2, 8 x 512 channels, 4096 samples: 0.099 ms, 2.0 TB/s, 47 % of the
-// memory limit; k6 s3, 16 x 512 channels, 32 samples: 0.0095 ms (PyTorch 0.0060; 0.0172 with images and positions one after the
-// other). channels_last, float16: 2-D k4 s2, 16 x 64 channels of 64x64, 0.041 (24 %); k3 s2, 8 x 96 channels of 128x170: 0.068
-// (57 %; PyTorch 0.066) by vectors of eight and three taps, by four and four 0.133; all nine taps in a thread 0.076 to 0.10.
-// float16, 1-D k3 s2, 512 channels of 400: 0.0049, where one part is rounded at once, with a second launch 0.0059 (PyTorch
-// 0.0051).
-//
-// Runs of eight positions and windows of three taps of vectors of eight, float16, channels_last: k5 s2, 2 x 144 channels of
-// 128x128, 0.0453 (24 %), k3, 64 x 20 of 96x96, by four 0.0508 (22 %; H200, 2026-11-27).
-//
-// Runs of eight positions of a column with windows of three taps: depthwise 3-D k5 s2, 2 x 256 channels of 16^3: 0.173 ms
-// (0.515 of single positions).
-//
-// Order: as cuda_weight_gradient_general.h; lanes are neighbouring positions of a volume, all axes joined, so none idles
-// whatever the extents. A thread keeps the sums of in_tile x out_tile channels and `taps` neighbouring taps of a row. The
-// lanes' sums are added from shared memory, in the order of the lanes. In channels_last a thread has a vector of groups, and
-// its neighbours in a warp the vectors beside it.
+// What was tried: docs/experiments.md#gathers-and-depthwise-kernels
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_GATHER_H
 

@@ -1,47 +1,26 @@
-// Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the
-// forward operation and the input gradient of any problem whose channels fill enough of a tile.
+// Schedule: a matrix product on a GPU's CUDA cores, every attribute of the problem a run-time value: the forward operation and the
+// input gradient of any problem whose channels fill enough of a tile.
 //
-// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38, k10 s5 256 to 128 39, k5 s2 256 to 128 35, k4 s4 32; their input
-// gradients 33 to 41; k4 s2 on 4x4 pictures 38; cuBLAS's products of the same sizes 39 to 46 (2026-11-28). Three axes, 2026-11-22:
-// k2 s2, 128 to 64 channels, reaches 26 (39 %); k4 s2, 168 to 112, 29; phases as channels, 384 to 5, 30. Input gradients whose
-// taps are channels: k7 s2, 64 to 3, reaches 28; k8 s8, 192 to 3, 20; k(2,4,4), 384 to 5, 34. ncu on k5 s2: 70 % of all cycles
-// issue, the ends of phases of unequal length among them; 84 % of the loop's instructions multiply.
+// H200, 2026-11-21, TFLOP/s of 67: k16 s8 512 to 256 channels 38 (57 %), k5 s2 256 to 128 35, their input gradients 33 to 41;
+// cuBLAS's products of the same sizes 39 to 46 (2026-11-28). Three axes, 2026-11-22: k2 s2, 128 to 64 channels, 26 (39 %). ncu on
+// k5 s2: 70 % of all cycles issue, the ends of phases of unequal length among them; 84 % of the loop's instructions multiply.
 //
-// Order: a block computes a tile of one phase, columns x channels. Columns are cells of the phase, counted through all pictures,
-// so that small and narrow pictures fill tiles. The sum runs in steps, each a tap of a chunk of channels. A step stages two
-// matrices: the pixels that the tap sees, and the tap's weights. Each thread stages pixels of few columns, whose place in a
-// picture it finds once; the next step's are on their way meanwhile (compiler/passes/software_pipeline.h). Only a phase's live
-// taps are steps (compiler/passes/guarded_pipeline.h). Taps are innermost: they see much the same pixels, which are in the first
-// cache. Threads keep 4x4 to 8x16 sums; warps of 16 columns x 2 channels' vectors were 4 % faster than of 8 x 4. Of 8x16 a thread
-// loads less, but 8 warps hide less than 12 (80 and 68 % of all cycles issue, ncu): 256 to 256 channels, k2 s2, 16 x 80x80, 1.35 ms
-// in place of 1.21. Where there are few tiles their number decides: 128 to 64, k8 s4 of 30000, 0.108 and 0.126 (2026-11-28).
+// Order: a block computes a tile of one phase, columns x channels. Columns are cells of the phase, counted through all pictures, so
+// that small and narrow pictures fill tiles. The sum runs in steps, each a tap of a chunk of channels. A step stages two matrices:
+// the pixels that the tap sees, and the tap's weights. Each thread stages pixels of few columns, whose place in a picture it finds
+// once; the next step's are on their way meanwhile (compiler/passes/software_pipeline.h). Only a phase's live taps are steps
+// (compiler/passes/guarded_pipeline.h). Taps are innermost: they see much the same pixels, which are in the first cache. Threads
+// keep 4x4 to 8x16 sums. Phases are outermost among blocks, those of most taps first, so that multiprocessors have as much of each;
+// parts of a sum are inside of phases. At the end sums pass through shared memory, so that lanes store neighbouring columns, whose
+// place is found once for all channels; where phases are channels, lanes of four channels x eight columns store.
+// - Small problems take one launch, with weights as they are given. Few tiles leave multiprocessors idle: there the threads of a
+//   block share out the channels of a step, too, and their sums meet on the way to the stores.
+// - Windows: tiles of few channels stage a pixel for few products, 4 bytes at a time. There a step has a window of taps along x,
+//   whose pixels are neighbours in a row of cells, as a thread's columns are, and those that rows share are filled up.
+// - Taps that are summed like channels: lanes stage four neighbouring taps of eight columns, which takes fewer lines of the first
+//   cache, and finds a tap's place once for four columns.
 //
-// Phases are outermost among blocks, those of most taps first, so that multiprocessors have as much of each: k3 s2, 384 to 192
-// channels of 12^3, 0.446 ms, 0.617 with phases innermost; k4 s2, 640 to 320 of 2000, 1.13 and 1.24 (H200, 2026-11-23, with
-// versions of the stores, too). Parts of a sum are inside of phases: k5 s2, 1024 to 256 of 8x10x8, takes 1.51 ms in 3 parts, 1.20
-// in 6, 1.14 in 12 (1.58 in 3 with phases inside).
-//
-// Stores: at the end sums pass through shared memory, so that lanes store neighbouring columns, whose place is found once for all
-// channels; stores straight from the sums' threads would write four times as many sectors. Where phases are channels, lanes of
-// four channels x eight columns store. H200, 2026-11-23, us: so, with all lanes along columns, and by phases: k8 s8, 128 to 64 of
-// 32 x 24x24, 706, 805 and 853; k16 s16, 48 to 12 of 25x34, 22.5, 39 and 39; k16 s16, 112 to 112 of 64 x 94, 98, and by phases
-// 137; at strides of two 2 to 4 % slower.
-//
-// Small problems take one launch, with weights as they are given: input gradients k4 s2 of 4 x 8^3, 64 to 3 channels, 7.4 us (21.8
-// in three launches), 21 to 21 of 16 x 16^2 10.5 (23.8); forward 1x1x1, 192 to 192 of 2 x 10^3, 14.0 (15.9 packed), k3 s2, 64 to
-// 32 of 25x34, 15.1 (16.7), k16 s8, 768 to 768 of 50, 64 (79). A step of a block takes 1 us. Few tiles leave multiprocessors idle:
-// there the threads of a block share out the channels of a step, too, and their sums meet on the way to the stores.
-//
-// Windows: tiles of few channels stage a pixel for few products, 4 bytes at a time. There a step has a window of taps along x,
-// whose pixels are neighbours in a row of cells, and those that rows share are filled up. H200, 2026-11-22: k5 s2, 160 to 1
-// channels of 12x24x24, 0.106 ms, 0.224 with a step a tap; k3, 128 to 3, 0.32 and 0.71; k9 s2, 56 to 1, 0.25 and 0.50; 2026-11-23:
-// k7, 12 to 12 of 32 x 160x160, 0.41 and 0.68; k5, 18 to 9 of 32 x 256x256, 0.91 and 1.74. Tiles of 32 channels were slower with
-// windows. A thread's columns are neighbours there, too: k7, 36 to 3 of 2 x 56x56, 21.2 us (24.7 of every 32nd column). The
-// kernels of cuda_few_out_channels.h, which stage them for all taps of a plane, take a fourth to two thirds of that.
-//
-// Taps that are summed like channels: lanes stage four neighbouring taps of eight columns, which takes fewer lines of the first
-// cache, and finds a tap's place once for four columns: k16 s16, 24 to 24 of 64 x 8000, 0.46 ms (0.65 of 32 columns), others 1 to
-// 12 % less.
+// What was tried: docs/experiments.md#implicit-products-on-cuda-cores
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_CUDA_CORES_H
 

@@ -1,30 +1,23 @@
 // Schedule: an implicit matrix product on tensor cores, with every attribute of the convolution a run-time value.
 //
-// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: k5 at stride 1, N16 256->256 64x64: 0.807 ms, 266 TFLOP/s,
-// 73 % of what a plain matrix product reaches (docs/tensor-cores.md), with pictures packed before; 1.08 ms
-// without. Problem: DCGAN's k4 s2 p1 of 4x4 pictures (N128 1024->512): 0.166 and 0.205 ms. Problem: k3 with
-// dilation 2, N4 128->128 64x64: 0.040 ms (without).
+// NVIDIA H200, 2026-11-21, TF32. k5 at stride 1, N16 256->256 64x64: 0.807 ms, 266 TFLOP/s, 73 % of what a plain matrix product
+// reaches (docs/tensor-cores.md), with pictures packed before; 1.08 ms without. DCGAN's k4 s2 p1 of 4x4 pictures (N128 1024->512):
+// 0.166 and 0.205 ms. L1 and shared memory limit it, and what a block does before and behind its loop.
 //
 // Order of the loops, from the inside:
-// - A tile is 64 channels x `columns` positions of one phase a warpgroup, or 64 positions x `columns` channels where
-//   neighbouring channels of the output are neighbours: lanes store along the columns. The phase is the block's, so
-//   where its taps begin is found once, and the loop has just the taps that are live in it.
-// - A step of the loop ("pipeline") is one tap of a chunk of channels. Its pixels are staged anew: what has
-//   been computed on is a window of the picture that only the run time knows. A thread stages one position,
-//   so that the place of the pixels is found once a step; neighbouring steps are taps of the same channels,
-//   which still lie in L1. With channels innermost, neighbouring lanes stage neighbouring channels instead: whole
-//   lines of 128 bytes, to rows of shared memory that lie in different banks.
-// - Products of a step hide the loads of the next if there are enough of them: two warpgroups share the
-//   positions, or the channels. Two blocks a multiprocessor fill each other's gaps, and 128 x 128 in two
-//   blocks was faster than 128 x 256 in one (DPT's k4 s4 0.122 against 0.152 ms). Pictures that are packed
-//   before, four channels side by side, are copied asynchronously, through no registers: then the large tile
-//   wins wherever there are many steps (0.152 against 0.180).
-// - Phases are inner blocks: their outputs alternate in memory, so that the second-level cache meets all of a
-//   sector soon.
+// - A tile is 64 channels x `columns` positions of one phase a warpgroup, or 64 positions x `columns` channels where neighbouring
+//   channels of the output are neighbours: lanes store along the columns. The phase is the block's, so where its taps begin is
+//   found once, and the loop has just the taps that are live in it.
+// - A step of the loop ("pipeline") is one tap of a chunk of channels. Its pixels are staged anew: what has been computed on is a
+//   window of the picture that only the run time knows. A thread stages one position, so that the place of the pixels is found once
+//   a step; neighbouring steps are taps of the same channels, which still lie in L1. With channels innermost, neighbouring lanes
+//   stage neighbouring channels instead: whole lines of 128 bytes, to rows of shared memory that lie in different banks.
+// - Products of a step hide the loads of the next if there are enough of them: two warpgroups share the positions, or the channels.
+//   Two blocks a multiprocessor fill each other's gaps, better than one large one. Pictures that are packed before, four channels
+//   side by side, are copied asynchronously, through no registers: then the large tile wins wherever there are many steps.
+// - Phases are inner blocks: their outputs alternate in memory, so that the second-level cache meets all of a sector soon.
 //
-// Not: a producer warpgroup (DCGAN's k5 s2 0.277 against 0.214 ms), three stages (equal), chunks of 16 where
-// 32 divide the channels (0.274 against 0.220), packed pictures in the input gradient, whose pixels lie a
-// stride apart (0.270 against 0.175). Packed by phases they pay where strides are large: k20 s10 0.154 against 0.275.
+// What was tried: docs/tensor-core-experiments.md#any-attributes-implicit-matrix-products
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_CORES_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_CORES_H
 

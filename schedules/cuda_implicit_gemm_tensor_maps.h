@@ -1,42 +1,25 @@
-// Schedule: an implicit matrix product on tensor cores whose picture the copy engine reads, by a tensor map. The tiles are
-// those of cuda_implicit_gemm_tensor_cores.h; what differs is how operands come to shared memory.
+// Schedule: an implicit matrix product on tensor cores whose picture the copy engine reads, by a tensor map. The tiles are those of
+// cuda_implicit_gemm_tensor_cores.h; what differs is how operands come to shared memory.
 //
-// Machine: NVIDIA H200, 2026-11-22, float16, packing of weights included. Problem: k5 at stride 1, N16 256->256 64x64: 0.318
-// ms, 676 TFLOP/s, 94 % of what a plain matrix product reaches. k3, N8 64->64 1024x1024: 1.19 ms, 521 TFLOP/s. U-Net's k2 s2,
-// N8 128->64 256x256, phases as channels: 0.124 ms, 75 % of the memory's bandwidth (0.163 by 128 x 128 in two blocks). Others:
-// docs/experiments.md.
+// NVIDIA H200, float16, packing of weights included, 2026-11-22. Channels_last: k5 at stride 1, N16 256->256 64x64: 0.318 ms, 676
+// TFLOP/s, 94 % of what a plain matrix product reaches; k3, N8 64->64 1024x1024: 1.19 ms, 521 TFLOP/s; k2 s2, N8 128->64 256x256,
+// phases as channels: 0.124 ms, 75 % of the memory's bandwidth. Channels_first, as it lies: the same 0.122 ms, 77 %; packed,
+// KernelBench 57: 1.80 ms, 56 % of it, a third of which packing takes (2026-11-23). Taps as rows: k3 p1, 64 to 64 channels,
+// 1080x1920, 0.365 ms, 35 %: both warpgroups add and store at once (2026-11-27). In clusters: the input gradient of k2 s2, 512 to
+// 512, 37x37, 0.0104 ms, 28 % of the peak: products are short beside the launch and what a cluster waits for.
 //
-// One thread of the block starts all copies of a step: boxes of the picture, positions x a chunk of channels, as they lie
-// in channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no
-// byte passes through a thread, and what lies outside of the picture comes as zeros.
+// One thread of the block starts all copies of a step: boxes of the picture, positions x a chunk of channels, as they lie in
+// channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no byte passes
+// through a thread, and what lies outside of the picture comes as zeros. The input gradient's weights in channels_last are boxes,
+// too, as they are given: rows of the channels that are summed over, one for each that is computed; so are weights in
+// channels_first where taps are channels. Results in channels_first whose phases begin at odd elements of 16 bits, as with k4 s2
+// p1, are stored by 2 bytes, of neighbouring lanes.
 //
-// The input gradient's weights in channels_last are boxes, too, as they are given: rows of the channels that are summed
-// over, one for each that is computed. Packing them took 25 of 81 us (k2 s2, 1024->1024 40x40: now 0.023 ms by 128 x 128, six
-// stages deep), and one box in place of 16 runs of 1 KB lets 128 positions x 256 channels keep up with 256 x 128 (k2 s2, N16
-// 256->256 80x80: 0.114 and 0.115 ms, 0.130 with packed weights). Weights in channels_first lie so, too, where taps are
-// channels (k16 s8, 1536->768 of 500 positions: 0.058 ms, 0.139 with packed weights).
+// Order: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another start address in
+// shared memory. From the second-level cache come (positions + window - 1) rows in place of positions * window, which is what
+// limits layers of few channels.
 //
-// In channels_first, with the step that packs the picture, all of it timed (2026-11-23, float16): KernelBench 57, k3 of 64
-// channels, 1.80 ms, of which packing takes 0.60 and the product 1.19, as in channels_last. What is read and written, 4.3 GB with
-// the packed picture, takes 1.0 ms at 4.3 TB/s: 56 % of that limit; 65 0.722 ms (0.26, 36 %), 69 1.02 (0.36, 36 %), 71 0.431 (0.25,
-// 58 %). k4 s4, N32 256->256 37x37, fours of phases, 0.313. Where phases begin at odd elements of 16 bits, as with k4 s2 p1,
-// runs are stored by 2 bytes, of neighbouring lanes.
-//
-// In channels_first as it lies (float16, 19:23): k2 s2, N8 128->64 256x256, 0.122 ms, 77 % of the memory's bandwidth; 1024->512
-// 72x72 0.0419 ms, 519 TFLOP/s; 1x1, N4 64->128 248x216, 0.0288 ms, 66 % of the bandwidth. Without further tiles 1x1 took 0.038 to
-// 0.043 in four other tiles, and k2 s2 0.225 (128 x 64 in four blocks, stored in runs of four).
-//
-// With taps along the width as rows (2026-11-27): k3 p1, 64 to 64 channels, 1080x1920, 0.365 ms in float16 and 0.633 in TF32, 35
-// and 40 % of the memory's bandwidth (packed 0.452; PyTorch 0.803 and 1.254); what limits them is that both warpgroups add and
-// store at once.
-//
-// In clusters, of few blocks (2026-11-27): the input gradient of k2 s2, 512 to 512 channels, 37x37, in channels_last of float16
-// takes 0.0104 ms, 276 TFLOP/s, 28 % of the peak (0.0129 without); products are short there beside the launch and what a cluster
-// waits for.
-//
-// Order of the loops: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another
-// start address in shared memory. From the second-level cache come (positions + window - 1) rows in place of
-// positions * window, which is what limits layers of few channels.
+// What was tried: docs/tensor-core-experiments.md#tensor-maps
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
 

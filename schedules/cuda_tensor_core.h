@@ -1,34 +1,26 @@
 // Schedule: tensor cores (wgmma on Hopper, mma.sync elsewhere): stride 1, the phases of strided problems, and sub-pixels.
 //
-// Machine: NVIDIA H200, 2026-11-21, TF32. Problem: KernelBench level 1, 57 (N8 64->64 k3 1024x1024): 2.23 ms,
-// 278 TFLOP/s. The pipe of shared memory and L1 is busy 78 % of the time, the tensor cores 62 %. Problem:
-// U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. Problem: DCGAN's k4 s2 p1 (N64
-// 512->256 16x16): 0.244 ms, 282 TFLOP/s; its input gradient: 0.228 ms (301 TFLOP/s). docs/tensor-core-experiments.md has the
-// other problems, and what was tried.
-//
-// What it is worth: without it the kernels for any attributes that are then chosen took so much longer (H200, 2026-11-23, 390
-// layers, geometric means of those that choose it), forward in TF32: k2 s2 1.23, k4 s2 1.19, k3 1.33, k5 s2 1.29, k16 s8 2.06
-// (1.06 if the best of them were chosen), audio's k16 s8 1.37 (0.99); input gradients: k3 1.34, k4 s2 1.12; tf32x3: 1.14 to 2.65.
-// What was worth less has no kernel: input gradients of k2 s2 (1.02), k4 s2 of one axis (1.07, 0.93).
+// NVIDIA H200, 2026-11-21, TF32. KernelBench 57 (N8 64->64 k3 1024x1024): 2.23 ms, 278 TFLOP/s; the pipe of shared memory and L1 is
+// busy 78 % of the time, the tensor cores 62 %. U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. DCGAN's
+// k4 s2 p1 (N64 512->256 16x16): 0.244 ms, 282 TFLOP/s; its input gradient: 0.228 ms (301 TFLOP/s).
 //
 // Order of the loops, from the inside:
-// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are
-//   more kinds of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where
-//   pictures are small or rows of staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows`
-//   rows. For sub-pixels the rows of a tile are all phases of fewer channels (generators/forward_tensor_core.h).
-// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another start
-//   address: pixels have four channels innermost, 16 bytes, which is the row of an operand. With a stride every phase
-//   has its own taps, so no product is wasted.
-// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical phases are
-//   rows of the picture like others, each with its own warpgroup.
+// - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are more kinds
+//   of numbers, can be chosen to fill the picture. Columns are `columns` cells of one row; or, where pictures are small or rows of
+//   staged pixels would be read for too few rows of cells, 8 cells of each of `tile_rows` rows. For sub-pixels the rows of a tile
+//   are all phases of fewer channels (generators/forward_tensor_core.h).
+// - All taps of the kernel are unrolled around the tile. They read the same staged pixels, each from another start address: pixels
+//   have four channels innermost, 16 bytes, which is the row of an operand. With a stride every phase has its own taps, so no
+//   product is wasted.
+// - A warpgroup computes all horizontal phases, whose outputs alternate: what it stores is dense. Vertical phases are rows of the
+//   picture like others, each with its own warpgroup.
 // - A chunk of input channels is staged for all taps and phases, while the chunk before it is multiplied ("pipeline").
 // - Each warpgroup has its own rows of the picture and shares weights and overlapping input rows with the others.
-// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input. A block may
-//   be small: two of them on a multiprocessor fill each other's gaps (the first loads, the stores at the end), and one
-//   large block was slower in every case but those of long chunks.
-// - With a `producer` one more warpgroup stages, and the others only multiply: worth it for the exact sizes of 57 and
-//   78, and for tf32x3 (2.50 to 2.23 ms, 0.89 to 0.86, 6.29 to 5.63), where the registers that it frees make larger
-//   tiles.
+// - Channels of the output, then columns, are the innermost blocks: neighbours in time read the same input. A block may be small:
+//   two of them on a multiprocessor fill each other's gaps (the first loads, the stores at the end).
+// - With a `producer` one more warpgroup stages, and the others only multiply, where the registers that it frees make larger tiles.
+//
+// What was tried: docs/tensor-core-experiments.md#what-limits-them-and-what-moved-them
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_TENSOR_CORE_H
 

@@ -1,66 +1,28 @@
-// Schedule: the weight gradient as a matrix product, on tensor cores (wgmma on Hopper, mma.sync elsewhere). What is
-// staged of an operand are rows of 16 bytes: values of four pictures that were packed before, neighbouring positions of
-// a picture in channels_first, or neighbouring channels of one in channels_last. Threads copy them, or the copy engine
-// by tensor maps.
+// Schedule: the weight gradient as a matrix product, on tensor cores (wgmma on Hopper, mma.sync elsewhere). What is staged of an
+// operand are rows of 16 bytes: values of four pictures that were packed before, neighbouring positions of a picture in
+// channels_first, or neighbouring channels of one in channels_last. Threads copy them, or the copy engine.
 //
-// Order: as in tests/matrix_product, whose limit it shares, the second-level cache: a block computes as large a tile as
-// its registers hold, and copies chunks of positions into several buffers, of which all but one or two are on their
-// way.
+// H200, the sum of parts included. Packed pictures, TF32, 2026-11-21: pix2pix (k4 s2, N16 1024 to 256, 32x32) 291 TFLOP/s, 80 % of
+// a plain matrix product; where kernels are short packing takes half. Float16, 2026-11-22: as channels lie, by threads, k2 s2,
+// 256->256, 384x384, 49 % of the peak; by tensor maps k4 s4, N32 256->256 37x37, 610 TFLOP/s. In pairs, 2026-11-23: k2 s2,
+// 256->256, 384x384, 60 %; limits are memory, and rows that the copy engine brings, one in 1.3 ns. With few positions stores take
+// longest, with few blocks waits do.
 //
-// *Pictures, positions.* NVIDIA H200, 2026-11-21, TF32, packing and the sum of parts included, TFLOP/s: DCGAN as
-// published (k5 s2, 64 images, 256 to 128, 16x16) 226, its first layer (512 to 256, 8x8) 200, pix2pix (k4 s2, 16
-// images, 1024 to 256, 32x32) 291, that is 80 % of a plain matrix product through the same passes; where kernels are
-// short packing takes half of the time: k4 s4 of DPT 113. The four values that tensor cores read together are the same
-// position of four pictures; therefore a kernel position, whatever stride and dilation, is another place to copy from.
-// A warp copies all rows of its position and finds that place once. 128 x 256 was the best tile, 256 x 128 4 % slower,
-// 192 x 256 8 %, 128 x 128 in two blocks of three buffers 5 % slower than in one of five. In tiles of few rows, of 16
-// channels, several small blocks are better.
+// Order: as in tests/matrix_product, whose limit it shares, the second-level cache: a block computes as large a tile as its
+// registers hold, and copies chunks of positions into several buffers, of which all but one or two are on their way.
+// - Pictures: the four values that tensor cores read together are the same position of four pictures; therefore a kernel position,
+//   whatever stride and dilation, is another place to copy from. A warp copies all rows of its position and finds that place once.
+// - Channels, of 16 bits: rows of 16 bytes are eight channels of one position, which tensor cores take transposed. Eight lanes copy
+//   128 bytes of one position, zeros outside; four positions a warp. Eights of channels lie an odd number of rows apart, in all
+//   banks.
+// - By tensor maps one thread starts all copies of a chunk: boxes of positions x runs of 64 channels, of the input, and of the
+//   output gradient one a kernel position; in channels_first channels x 128 bytes of positions. Tensor cores take them as they lie,
+//   the index that is summed over outside (compiler/ptx/tensor_core_instructions.h). Tiles of one kernel position waste nothing of
+//   nine.
+// - Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input, and
+//   each of three warpgroups multiplies a line: a chunk is read once for nine products and more.
 //
-// *Channels*, of 16 bits: no tensor is packed before. H200, 2026-11-22, float16, channels_last: k2 s2, 256->256,
-// 384x384: 0.161 ms, 481 TFLOP/s, 49 % of the peak; 512->512, 37x37: 0.0155 ms, 185 TFLOP/s. Rows of 16 bytes are eight
-// channels of one position, which tensor cores take transposed. Eight lanes copy 128 bytes of one position, zeros where
-// it lies outside; four positions a warp. In shared memory positions follow each other, and eights of channels lie an
-// odd number of rows apart, so that what the eight lanes write lies in all banks.
-//
-// *By tensor maps.* H200, 2026-11-22, float16, channels_last, the sum of parts included: k4 s4, N32 256->256 37x37:
-// 0.151 ms, 610 TFLOP/s (by threads 0.185; PyTorch 0.153); k2 s2, 1024->512 72x72: 0.0371 ms, 585 TFLOP/s (0.0515;
-// 0.0468). KernelBench 57, k3 of 64 channels, windows: 0.705 ms, 877 TFLOP/s (integers; PyTorch 1.32); 69, k3x5: 0.565
-// (0.844). One thread starts all copies of a chunk of positions: boxes of positions x runs of 64 channels, of the
-// input, and of the output gradient one a kernel position. Nobody computes addresses of pixels, and what lies outside
-// comes as zeros. Tensor cores take them as they lie, the index that is summed over outside
-// (compiler/ptx/tensor_core_instructions.h). Of pictures in channels_first boxes are channels x 128 bytes of
-// neighbouring positions, of 16 bits or float32, and both operands are read along what is summed over.
-//
-// *In pairs*, channels_first, of kernels as large as their strides, two along the width. H200, 2026-11-23, float16, the
-// sum of parts included: k2 s2, 256->256, 384x384: 0.131 ms, 590 TFLOP/s, 60 % of the peak; N8 128->64, 256x256: 0.118
-// ms, 3.4 TB/s. Limits are memory, and rows that the copy engine brings, one in 1.3 ns: of 32 positions 256 of the
-// input and 64 of the output gradient. Where rows begin inside of sectors they take twice as long: N8 512->256, 56x56:
-// 0.100 ms, and 0.088 where both are packed before.
-//
-// Tiles of one kernel position are the fastest of most problems: they waste nothing of nine. 128 x 128 where channels
-// fill it (1x1, N4 384->384 16x48x48: 0.0829 ms, 64 x 128 0.0951, 128 x 256 0.0998, 2026-11-23), else 64 output
-// channels. A producer is worth 10 to 25 % where blocks share a multiprocessor (128 x 64: 0.0534 in place of 0.0726).
-// Not: chunks of 32 positions in six stages without one (0.0542 where three of 64 take 0.0585), four positions x 128
-// input channels (0.0532).
-//
-// What writes the result has such tiles, too, output x input channels: 2048 to 256, k4 s2, N32 8x6, 256 x 128 0.0386
-// ms, 128 x 128 0.0429, 64 x 128 in two blocks 0.0477 (four positions x 64 x 128 0.0540); 512 to 512, k2 s2, 37x37, 64
-// x 64 in three 0.0102 (in parts 0.0131). Not: 128 x 128 in two blocks without a producer (0.0221 where one with it
-// takes 0.0108).
-//
-// With few positions stores take longer than products, and with few blocks the wait for chunks does (H200,
-// 2026-11-23, us; before, PyTorch). Blocks that go through many tiles store one while the next one's operands come: k4
-// s4, 1280 to 1280, N4 4x4, 52 MB of weights, 18.6 (27.7, 22.8), k9 s2, 640 to 640, 14x14 41.0 (51.3, 48.9), k5 s2,
-// 1024 to 256, 8x10x8 68.3 (81.0, 68.5), k10 s5, 1280 to 320, N4 8x8 57.8 (76.4, 55.9); long sums take a fifth longer
-// so (k3 s2, 640 to 768, N2 64x64 169, 141). Of 64 x 128 they were never the fastest. One block a multiprocessor with
-// twelve chunks of 64 x 64 on their way, or six of 128 x 128: k(10,1) s5, 288 to 72, N8 14x14 8.9 (13.6, 9.4), k3 s2,
-// 256 to 128, N4 16x21 7.1 (8.5, 7.0), 1x1, 2048 to 512, N4 32x32 17.4 (20.0, 14.4). Where tiles are fewer than
-// multiprocessors, the blocks of a cluster add their parts: k3 s2, 80 to 40, 32x32 5.6 by four, 6.5 by one.
-//
-// Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the
-// input, and each of three warpgroups multiplies a line, 64 input channels x (positions of the line, output channels).
-// A chunk is read once for nine products and more; tiles of one position read as much for each, and still win where few
-// positions leave three lines a block too few blocks (k3, N2 64->64 180x240).
+// What was tried: docs/tensor-core-experiments.md#tiles-of-weight-gradients
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_PRODUCT_TENSOR_CORE_H
 

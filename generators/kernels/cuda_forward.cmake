@@ -174,9 +174,8 @@ conv_transpose_gemm(forward f32 ncdhw sub_pixel_w3_c4 ${window} channel_vectors=
 set(small weights_as_given=true lanes_y=1 column_vectors=1 channel_vectors=1 splits=4 blocks=1 MAX_REGISTERS 64 H200_TFLOPS 13)
 conv_transpose_gemm(forward f32 ncdhw small_c32 ${small} chunk=32 stages=3)
 conv_transpose_gemm(forward f32 ncdhw small_sub_pixel_c32 ${small} phases_as_channels=true min_out_channels=1 chunk=64)
-# The same on tensor cores, phases with blocks of their own. H200, 2026-11-28, us, by the fastest kernel before: float16, 1x1, 224
-# to 32 of 16 x 5x10x10 8.2 (13.0), 96 to 48 of 2 x 9x9x9 4.7 (9.1), k2 s2, 64 to 32 of 8 x 15x15 5.0 (8.1); TF32, k2 s2, 32 to 32
-# of 32 x 187 5.1 (6.2). Input gradients of stride 1, whose lanes have weights apart, were not faster (11.2 in place of 8.8).
+# The same on tensor cores, phases with blocks of their own: float16, 1x1, 224 to 32 of 16 x 5x10x10 8.2 us (13.0 by the fastest
+# kernel before). Not input gradients of stride 1, whose lanes have weights apart.
 foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()

@@ -46,9 +46,8 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_gemm(input_gradient ${format} nhwc parts ${channels_last} ${tile128x128} makes_parts=true ${maybe} H200_TFLOPS
         460)
     # Few channels that are summed over, or rows of them that a box would leave partly empty: kernel positions are summed like
-    # channels, of weights as they are given, 16, 8 or 4 bytes at a time. H200, float16, 2026-11-22: k2 s2, 80 from 4 channels, N8
-    # 180x180: 0.029 ms, 0.058 by boxes; k5 s2, 80 from 8, N8 180x360: 0.122 (0.249); k16 s8, 16 from 8, N32 20x35: 0.029 (0.067);
-    # k5 s2, 24 from 4: 0.0040 (0.0116); k4 s2, 96 from 2: 0.0089 (0.0127); k3 s2, 16 from 8 of 16x32x32: 0.0056 (0.0186).
+    # channels, of weights as they are given, 16, 8 or 4 bytes at a time (k2 s2, 80 from 4 channels, N8 180x180: 0.029 ms, 0.058 by
+    # boxes).
     set(taps input_layout=channels_last channels_last_output=true taps_as_channels=true min_out_channels=1 min_in_channels=8
         in_channel_multiple=8 whole_rows=true)
     set(taps128x128 ${taps} ${tile128x128} chunk_channels=32 stages=4)

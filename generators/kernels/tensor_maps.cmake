@@ -4,10 +4,9 @@
 # axes those of two.
 #
 # One block of 256 x 128 has a producer. Forward, of 16 bits, it goes through many tiles, the next on its way while one is stored,
-# which short sums need: U-Net's k2 s2 0.124 ms in place of 0.190, k4 s2 N16 256 to 256 64x64 0.231 in place of 0.262. Not input
-# gradients (k2 s2, 256 to 256 384x384: 0.188, 0.145 without) nor TF32 (forward, the same layer: 0.436, 0.373). Two blocks of 128 x
-# 128 overlap each other's stores (0.163), and fill the last round better. Chunks of half a row leave 256 x 64 five stages in
-# place of two: 0.436 in place of 0.499 (k5).
+# which short sums need: U-Net's k2 s2 0.124 ms in place of 0.190. Two blocks of 128 x 128 overlap each other's stores, and fill the
+# last round better. Chunks of half a row leave 256 x 64 five stages in place of two. What was tried:
+# docs/tensor-core-experiments.md#tensor-maps
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16)
@@ -47,13 +46,10 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(forward ndhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
     conv_transpose_maps(forward ndhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
     conv_transpose_maps(forward ndhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
-    # These read weights as they are given. Their rates are of a shorter time beside the loop
-    # (choice/estimated_time.cpp). With few blocks one of 128 x 128 with six stages on a multiprocessor is fastest (k2
-    # s2, 1024->1024 40x40: 0.023 ms, 0.032 by 128 x 64), and 192 positions fill rounds that 256 leave empty (256->256
-    # 100x88: 0.035 in place of 0.043). With 16 bits those of many blocks go through many tiles, in rounds: each by
-    # itself through its neighbours would read the output gradient anew for all channels but the first (256->256
-    # 384x384, ncu: 642 MB in place of 304; 0.128 ms, 0.195, without further tiles 0.145). 96 channels a tile leave
-    # nothing empty where there are 96, 288 or 384 (k3 s2, 288 to 144, 256x256: 94 us in place of 127; 2026-11-28).
+    # These read weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp). With few
+    # blocks one of 128 x 128 with six stages is fastest; 192 positions fill rounds that 256 leave empty, and 96 channels a tile
+    # leave nothing empty of 96, 288 or 384. Of 16 bits tiles go in rounds: through its own neighbours a block would read the output
+    # gradient anew for all channels but the first (256->256 384x384: 0.128 ms, 0.195).
     set(maps weight_map=true ${channels_last} out_channel_multiple=${values})
     conv_transpose_rates(256x128 820 425 128x128 670 335 192x128 735 370 128x64 550 275)
     set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${rate128x128} ${maybe})
@@ -70,9 +66,8 @@ foreach(format ${formats_of_16_bits} tf32)
             ${in_rounds} H200_TFLOPS 800 ${maybe})
         conv_transpose_maps(input_gradient nhwc weight_maps_256x96 ${maps} tile_rows=128 columns=96 ${chunk} stages=4 blocks=1
             producer=true ${in_rounds} H200_TFLOPS 760 ${maybe})
-        # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63; k6
-        # s3, 192 from 96, 80000, 33 in place of 43; k4 s1, 1024 from 96, 112x112, 50 in place of 61; k3, 128 from 32, 12^3, 9.4 in
-        # place of 12). Of 80 a row is no whole line, and nothing is gained (k4 s2, 192 from 80, 80x80: 293 and 253).
+        # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63). Of
+        # 80 a row is no whole line, and nothing is gained.
         set(halves ${maps} out_channel_multiple=32 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
         conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x192 ${halves} columns=192 H200_TFLOPS 700 ${maybe})
         conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 640
@@ -99,9 +94,7 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_128x128 ${maps} ${tiles128x128})
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_128x64 ${maps} ${tiles128x64})
     # Half a row of channels a step, and so eight steps on the way, of few channels that are summed over: k2 s2, 32 to 16, 2 x 48^3,
-    # 24.4 us by either, by 256 x 64 in two blocks 29.6; k7 s2, 64 to 3, 512x512, 55.0 with packed weights (60.7); k4 s2, 64 to 3,
-    # 64 x 32x32, 15.4 (17.0). Eight steps of whole rows, of few blocks: k2 s2, 512 to 512, 37x37, 10.6 us (12.8 by four), not of
-    # 64 x 64 (16.3; H200, 2026-11-23).
+    # 24.4 us, by 256 x 64 in two blocks 29.6.
     set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
     set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} FULL H200_TFLOPS 470)
@@ -117,12 +110,9 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${maps} ${tile128x64})
 endforeach()
 
-# Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits.
-# 192 channels a tile leave nothing empty where there are 144 to 192 or 576 (k4 s2, 192 to 192, 32 x 16x32: 36.7 us in place of
-# 42.5; k3 s2, 320 to 160 of 24^3: 93 in place of 119; input gradients alike), and of 64 further tiles are for short sums (1x1, 64
-# to 32, 16 x 45x80: 8.3 us in place of 10.1). None of three more tiles was faster by more than 1 % of thirteen layers (128 x 256;
-# 128 x 128 in six stages of half a chunk, 128 x 64 in three blocks without a producer). 128 x 128 in two blocks, each of its own
-# tile, took 1.03 to 1.13 of the time of five layers of six (1x1, 2048->512, 4 of 32x32: 0.0185 ms in place of 0.0162; 2026-11-23).
+# Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits. 192
+# channels a tile leave nothing empty where there are 144 to 192 or 576 (k3 s2, 320 to 160 of 24^3: 93 us in place of 119), and of
+# 64 further tiles are for short sums (1x1, 64 to 32, 16 x 45x80: 8.3 us in place of 10.1).
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps weight_map=true input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8
@@ -153,8 +143,8 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()
 
-# All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of
-# 0.842. Not in TF32 (0.847 in place of 0.826). With further tiles 1.18, 0.497, and of 32 channels k3 0.302 in place of 0.378.
+# All taps of a window share a box, and one run of weights: of 64 channels k3 1.19 ms in place of 1.60, 3x7 0.548 in place of 0.842.
+# Not in TF32 (0.847 in place of 0.826).
 foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(maps input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8 tile_rows=128
@@ -201,11 +191,10 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_maps(forward ncdhw maps_256x64_w3 ${maps} stages=3 window=3 H200_TFLOPS 700 FULL)
 endforeach()
 
-# Pictures in channels_first as they lie: boxes of 64 positions x 64 channels, which tensor cores take with positions innermost,
-# so nothing is packed. The copy engine takes them from multiples of 16 bytes, so that taps along the width are one, or eight
-# inputs apart. Kernels as large as their strides read an image as one row, and weights as they are given: k2 s2, N8 128 to 64
-# 256x256 0.122 ms (0.324 packed; 77 % of the memory's bandwidth). 1x1, 1024 to 1024, whose boxes are
-# found by row and column: 435 TFLOP/s (what limits it was not found out).
+# Pictures in channels_first as they lie: boxes of 64 positions x 64 channels, which tensor cores take with positions innermost, so
+# nothing is packed. The copy engine takes them from multiples of 16 bytes, so that taps along the width are one, or eight inputs
+# apart. Kernels as large as their strides read an image as one row, and weights as they are given: k2 s2, N8 128 to 64 256x256
+# 0.122 ms (0.324 packed).
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16)
@@ -213,19 +202,17 @@ foreach(format ${formats_of_16_bits} tf32)
     set(further_tiles ${as_it_lies} row_sets=1 column_sets=2 stages=4 blocks=1 producer=true resident_blocks=132)
     set(tile256x128 ${further_tiles} tile_rows=128)
     set(tile256x64 ${further_tiles})
-    # These read weights as they are given, also for few blocks: 192->192, 2 of 10x10x10, takes 0.0042 ms in place of
-    # 0.0051 by 256 x 64, which is faster where blocks are many (160->160, 32 of 32x32, 0.0114, 0.0117). 128 x 128 is
-    # not (2048->512, 4 of 32x32: 0.0171 by all).
+    # These read weights as they are given, also for few blocks (192->192, 2 of 10x10x10, 0.0042 ms, 0.0051 by 256 x 64); where
+    # blocks are many 256 x 64 is faster.
     set(tiles128x64 ${as_it_lies} row_sets=1 stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264)
     set(weight_maps weight_map=true out_channel_multiple=${values})
     # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
     set(weight_rows weight_map=true weight_rows=true min_out_channels=1 in_channel_multiple=${values})
     # Few blocks, whose sums are cut.
     set(clusters128x64 ${as_it_lies} row_sets=1 stages=6 blocks=1 producer=true in_clusters=true)
-    # In rounds blocks of channels read the same positions at a time: 384->384, 4 of 16x48x48, takes 0.0887 ms in place of 0.0984,
-    # in TF32 0.223 and its input gradient 0.178 in place of 0.252 and 0.245; smaller pictures take as long as without.
-    # Operands of 32 bits whose rows lie transposed, too, are multiplied by mma.sync; in TF32 256 x 64 and 128 x 128 are never
-    # much faster than the better of these (eight layers).
+    # In rounds blocks of channels read the same positions at a time: 384->384, 4 of 16x48x48, 0.0887 ms in place of 0.0984.
+    # Operands of 32 bits whose rows lie transposed, too, are multiplied by mma.sync; in TF32 256 x 64 and 128 x 128 are never much
+    # faster than the better of these.
     if(format STREQUAL tf32)
         set(tile256x128 ${tile256x128} tiles_in_rounds=true min_out_channels=65)
         conv_transpose_maps(forward nchw as_it_lies_256x128 ${tile256x128} H200_TFLOPS 260 FULL)
@@ -254,9 +241,8 @@ foreach(format ${formats_of_16_bits} tf32)
         ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_weight_rows_clusters_128x64 ${clusters128x64} ${weight_rows} H200_TFLOPS 500
         ${maybe})
-    # Input gradients of kernels as large as their strides, two along the width, whose words tensor cores take from registers
-    # (k2 s2, 128 to 64, 8 of 256x256: 0.104 ms, 90 % of the memory's bandwidth; 0.277 packed. Of 24 layers 22 took 0.32 to 0.81 of
-    # their time. With 2048 products a sum of few positions what is packed is faster. H200, 2026-11-23).
+    # Input gradients of kernels as large as their strides, two along the width, whose words tensor cores take from registers (k2
+    # s2, 128 to 64, 8 of 256x256: 0.104 ms, 0.277 packed). With 2048 products a sum of few positions what is packed is faster.
     set(pairs in_pairs=true weight_map=true chunk_channels=32 min_out_channels=1)
     set(rates_of_pairs nchw 690 ncdhw 600)
     cmake_parse_arguments(TFLOPS "" "nchw;ncdhw" "" ${rates_of_pairs})
@@ -282,9 +268,8 @@ foreach(format ${formats_of_16_bits} tf32)
 endforeach()
 
 # Likewise of three taps along the width, which are rows of the product: sums of each are moved by a position and added at last.
-# Runs of 128 positions store 120 (k3 p1, 64 to 64 channels, 16 of 112x112: 0.0397 ms in float16, packed 0.0563, and 0.0666 in TF32,
-# 0.0863 by the kernel for k3; KernelBench 64: 1.21 and 1.91 ms, 1.53 and 2.28; rows of 240 or 256 leave a run half empty: 256
-# channels, 4 of 240x240, 0.609 and 0.930, packed 0.491 and 0.856; H200, 2026-11-27).
+# Runs of 128 positions store 120 (k3 p1, 64 to 64 channels, 16 of 112x112, float16: 0.0397 ms, packed 0.0563); rows of 240 or 256
+# leave a run half empty.
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16 tf32)
@@ -292,9 +277,8 @@ foreach(format ${formats_of_16_bits} tf32)
         producer=true producer_registers=24 resident_blocks=132 tiles_in_rounds=true whole_rows=false)
     conv_transpose_rates(nchw 900 355 ncdhw 770 285)
     conv_transpose_maps(forward nchw as_it_lies_t3_256x64 ${row_taps} ${ratenchw} ${maybe})
-    # Of up to 32 channels: KernelBench 71 0.552 ms in TF32 (by 64 channels 0.659), 0.308 in float16 (packed 0.426); 64 to 32
-    # channels, 16 of 65536, 0.122 and 0.062 (0.132, 0.086). Three runs beside each other hide more of what is behind the loop than
-    # two (0.681) or two blocks of one (0.644; H200, 2026-11-28).
+    # Of up to 32 channels: KernelBench 71 0.552 ms in TF32 (by 64 channels 0.659). Three runs beside each other hide more of what
+    # is behind the loop than two, or two blocks of one.
     conv_transpose_rates(32 600 240)
     set(of_32_channels ${row_taps} tile_rows=32 column_sets=3 stages=5)
     conv_transpose_maps(forward nchw as_it_lies_t3_384x32 ${of_32_channels} ${rate32} ${maybe})
@@ -320,9 +304,8 @@ foreach(format ${formats_of_16_bits})
 endforeach()
 
 # Long sums of few tiles, whose parts are shares of the steps, taps as well as channels, and lie in channels_last whatever the
-# output does. So one kernel of three axes serves every layout, rank and number of channels: 112 to 21 channels, 6x12x12 k3
-# 0.0173 ms in place of 0.0423 (float16, H200, 2026-11-22). Tiles of 256 x 128 are slower so (512 to 512, 14x14: 0.064 ms) than
-# with parts in channels_first (above, 0.055).
+# output does. So one kernel of three axes serves every layout, rank and number of channels: 112 to 21 channels, 6x12x12 k3 0.0173
+# ms in place of 0.0423 (float16).
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
@@ -363,8 +346,8 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient nchw weight_maps_parts_128x64 ${tile128x64} weight_map=true makes_parts=true
             ${rate_of_given_parts} ${maybe})
     endif()
-    # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229, k4 s2, 64 to 32 of
-    # 4 x 24^3, 0.070 in place of 0.111. 128 x 128 does not: its packed weights are 32 copies a step (0.279, 0.339).
+    # Large volumes gain by 256 x 64: k3 s3, 288 to 288 of 20^3, takes 0.179 ms in place of 0.229. 128 x 128 does not: its packed
+    # weights are 32 copies a step.
     conv_transpose_maps(input_gradient ncdhw maps_256x64 ${maps} ${positions256} ${half_chunk} stages=5 blocks=2 ${rate256x64}
         ${maybe})
     conv_transpose_maps(input_gradient ncdhw maps_128x64 ${tile128x64} ${rate128x64} ${maybe})

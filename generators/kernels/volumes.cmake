@@ -1,9 +1,7 @@
-# Volumes in TF32, packed as rows of their channels before, which the copy engine reads by tensor maps on Hopper (rank-3
-# kernels take fewer axes, too). A step is a window of taps along x of 16 channels: kernels of many taps and few channels
-# fetch a box for all taps of a row, and two warpgroups share the weights. Rates: H200, KernelBench 68 (w5) and 58 (w7),
-# 2026-11-22, without packing and prologues; w3 was fitted to eleven layers, 2026-11-28. Not: chunks of 32 channels in two
-# stages (68 6.7 ms in place of 4.5), 256 positions in two blocks a multiprocessor (5.9), positions as rows of a tile of 16 to
-# 48 channels (ten times as long).
+# Volumes in TF32, packed as rows of their channels before, which the copy engine reads by tensor maps on Hopper (rank-3 kernels
+# take fewer axes, too). A step is a window of taps along x of 16 channels: kernels of many taps and few channels fetch a box for
+# all taps of a row, and two warpgroups share the weights. Rates: KernelBench 68 (w5) and 58 (w7), without packing and prologues; w3
+# was fitted to eleven layers. What was tried: docs/experiments.md#one-and-three-axes
 set(format tf32)
 set(maps input_layout=channels_last in_channel_multiple=4)
 set(tile512x64 ${maps} columns=256 row_sets=1 column_sets=2 boxes=3 chunk_channels=16 producer=true)
@@ -14,11 +12,9 @@ conv_transpose_maps(forward ncdhw maps_512x64_w7 ${tile512x64} stages=3 window=7
 conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} phases_as_channels=true neighbours=2 min_out_channels=1 columns=128
     row_sets=1 column_sets=2 chunk_channels=32 stages=2 blocks=2 H200_TFLOPS 130)
 
-# Phases along the width as channels, of cells of several inputs where output channels are few (choice/input_cells.h): pairs
-# and fours are neighbours in the output. Two blocks of 256 x 64 overlap their stores. H200, 2026-11-22, packing included:
-# KernelBench 58 0.509 ms in TF32 by three taps in place of 0.881 by windows of seven, 70 3.18 in place of 4.38, 73 0.730 in
-# place of 1.01; in float16 0.272, 1.90 and 0.605. Not: 512 x 64 with a producer (58 0.499, 70 3.09, 73 0.897), chunks of 128
-# bytes (70 3.38).
+# Phases along the width as channels, of cells of several inputs where output channels are few (choice/input_cells.h): pairs and
+# fours are neighbours in the output. Two blocks of 256 x 64 overlap their stores. KernelBench 58 takes 0.509 ms in TF32 by three
+# taps in place of 0.881 by windows of seven (H200, 2026-11-22).
 foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()

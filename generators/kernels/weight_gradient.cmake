@@ -209,8 +209,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_small_set_has(f16)
     set(full "${maybe}")
     # Read by tensor maps; with a producer. Tiles of one kernel position waste nothing where there are nine. From eight input
-    # channels on the estimate tells whether a tile that is mostly empty pays: of 37 layers of 4 to 16 it takes 0.90 of the time in
-    # channels_last and 0.97 in channels_first that others take (1x1, 16 to 288, 2 of 384x384: 157 us, now 55; H200, 2026-11-27).
+    # channels on the estimate tells whether a tile that is mostly empty pays (1x1, 16 to 288, 2 of 384x384: 157 us, now 55).
     set(maps ONLY_ON sm_90 tensor_maps=true format=${format} steps=64 producer=true ALLOW_SPILLS)
     set(maps_one_block ${maps} ${one_block} stages=4)
     set(maps_two_blocks ${maps} blocks=2 stages=4 producer_registers=24 ${two_rounds})
@@ -318,8 +317,8 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f32)
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT ndhwc ${maybe} storage=${format} spots=true
         min_in_channels=1 AVX2 outputs=6)
-    # One vector of input channels, where two would pad more: with AVX-512 0.78 of the time at 48 channels, 0.76 at 40, 0.80 at 80;
-    # with AVX2, whose registers hold fewer sums, 0.91 at 24 and 1.02 at 40 (EPYC, Zen 4, 2026-11-27).
+    # One vector of input channels, where two would pad more: with AVX-512 0.78 of the time at 48 channels; AVX2's registers hold
+    # fewer sums.
     if(format STREQUAL f32)
         conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT any AS narrow vectors=1 min_in_channels=1
             AVX2 max_in_channels=8)
