@@ -67,7 +67,7 @@ TEST(BulkCopies, AnOperandIsKeptForFurtherTiles) {
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes5120, "), 1);
     EXPECT_EQ(calls(ptx, "bulk_expect__bytes4096, "), 1);
     // Four stages of 4096 bytes of a, eight chunks of b, barriers, and then what stores use.
-    EXPECT_EQ(calls(ptx, "turn__at24640_half0_m64_n32_pitch40_r1_rep0_row0_rows8_tile0_tiles1, "), 1);
+    EXPECT_EQ(calls(ptx, "turn__at24608_half0_m64_n32_pitch40_r1_rep0_row0_rows8_tile0_tiles1, "), 1);
     product.options.tiles_in_rounds = false;
     expect_refusal(product, "kept_chunks is 8 without resident blocks whose tiles are in rounds");
     product.options.tiles_in_rounds = true, product.keeps_b = false;

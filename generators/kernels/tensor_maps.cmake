@@ -23,16 +23,16 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_rates(256x128 717 380 128x128 546 300 256x64 566 270 128x64 505 240)
     set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=${values})
     foreach(operation forward input_gradient)
-        set(of_operation "")
-        if(operation STREQUAL forward)
-            set(of_operation ${further_tiles})
+        set(of_operation ${further_tiles} ${maybe})
+        if(operation STREQUAL input_gradient)
+            set(of_operation FULL)
         endif()
         set(maps ${channels_last} out_channel_multiple=${values})
-        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${of_operation} ${rate256x128} ${maybe})
+        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation})
         conv_transpose_maps(${operation} nhwc maps_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
         conv_transpose_maps(${operation} nhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64})
         conv_transpose_maps(${operation} nhwc maps_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
-        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${of_operation} ${rate256x128} FULL)
+        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation} FULL)
         conv_transpose_maps(${operation} ndhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
     endforeach()
     # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
@@ -254,10 +254,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(forward ncdhw as_it_lies_256x128 ${tile256x128} ${rate256x128} FULL)
     conv_transpose_rates(256x128 640 0 256x64 840 0)
     set(phases phases_as_channels=true weight_map=true min_out_channels=8)
-    foreach(tile 256x128 256x64)
-        conv_transpose_maps(forward nchw as_it_lies_whole_pairs_${tile} ${tile${tile}} ${phases} neighbours=2 ${rate${tile}}
-            ${maybe})
-    endforeach()
+    conv_transpose_maps(forward nchw as_it_lies_whole_pairs_256x128 ${tile256x128} ${phases} neighbours=2 ${rate256x128} FULL)
+    conv_transpose_maps(forward nchw as_it_lies_whole_pairs_256x64 ${tile256x64} ${phases} neighbours=2 ${rate256x64} ${maybe})
     # With the weights of up to 256 channels kept: k2 s2, N8 128 to 64 256x256 0.112 ms in place of 0.119, 84 % of the memory's
     # bandwidth; 256 to 64, N64 64x64 0.082 (0.090). Of 128 channels a tile nothing is gained (H200, 2026-11-28).
     conv_transpose_maps(forward nchw as_it_lies_whole_pairs_kept_256x64 ${tile256x64} ${phases} neighbours=2 tiles_in_rounds=true
@@ -288,8 +286,7 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(forward nchw as_it_lies_t3_kept_256x64 ${row_taps} kept_steps=6 H200_TFLOPS 960 ${maybe})
         conv_transpose_maps(forward nchw as_it_lies_t3_kept_384x32 ${of_32_channels} kept_steps=6 H200_TFLOPS 800 ${maybe})
     endif()
-    conv_transpose_small_set_has(f16)  # of volumes in TF32 it is estimated to be faster by 4 % at most
-    conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${ratencdhw} ${maybe})
+    conv_transpose_maps(forward ncdhw as_it_lies_t3_256x64 ${row_taps} ${ratencdhw} FULL)  # faster by 4 % at most, by estimate
 endforeach()
 
 # Their phases as channels: of a stride along the width that is a multiple of two (pairs), or four, neighbours in the output
