@@ -267,17 +267,19 @@ TEST_P(HalfPrecisionTensorMaps, HasTapsOfPicturesAsTheyLieAsRows) {
                                    std::size(problems_of_row_taps));
 }
 
-// Weights that a block keeps: several tiles of channels, chunks that are not full, groups, more tiles than blocks, one axis, and
-// phases that are channels.
+// Weights that a block keeps: several tiles of channels, chunks that are not full, groups, more tiles than blocks, one axis, phases
+// that are channels, and kernels of one position.
 TEST_P(HalfPrecisionTensorMaps, KeepsWeightsForAllTiles) {
     constexpr const char *problems[] = {"n1ic40oc140ih40iw264kh3kw3ph1pw1", "n2g2ic48oc80ih2iw64kh1kw3pw1", "n1ic24oc20iw17000kw3",
-                                        "n1ic72oc40ih96iw88kh2kw2sh2sw2", "n2ic8oc24ih5iw16kh3kw3ph1pw1"};
+                                        "n1ic72oc64ih96iw88kh2kw2sh2sw2", "n2ic8oc24ih5iw16kh3kw3ph1pw1",
+                                        "n1ic136oc72ih160iw232kh1kw1"};
     expect_exact_in_channels_first(problems, forward_and_input_gradient("_kept_"), 1);
     int kernels = 0;
     for (const char *text : problems) {
         PlanOptions options;
         options.input = options.output = {ElementType::float16, Layout::channels_last}, options.weight.type = ElementType::float16;
         kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "_kept_");
+        kernels += expect_exact(Problem::parse(text), Operation::input_gradient, options, 0, "_kept_");
     }
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads channels_last so";
 }

@@ -66,11 +66,15 @@ foreach(format ${formats_of_16_bits} tf32)
             ${in_rounds} H200_TFLOPS 800 ${maybe})
         conv_transpose_maps(input_gradient nhwc weight_maps_256x96 ${maps} tile_rows=128 columns=96 ${chunk} stages=4 blocks=1
             producer=true ${in_rounds} H200_TFLOPS 760 ${maybe})
+        # With the weights of eight steps kept: k2 s2, N8 128 from 64 256x256 0.099 ms in place of 0.103, 95 % of the memory's
+        # bandwidth; of 128 columns nothing is gained (H200, 2026-11-28).
+        conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} tile_rows=128 columns=64 ${chunk} stages=4 blocks=1
+            producer=true ${in_rounds} kept_steps=8 H200_TFLOPS 560 ${maybe})
         # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63). Of
         # 80 a row is no whole line, and nothing is gained.
         set(halves ${maps} out_channel_multiple=32 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
         conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x192 ${halves} columns=192 H200_TFLOPS 700 ${maybe})
-        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 640
+        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 560
             ${maybe})
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64})
@@ -233,6 +237,11 @@ foreach(format ${formats_of_16_bits} tf32)
     foreach(tile 256x128 256x64)
         conv_transpose_maps(forward nchw as_it_lies_${tile} ${tile${tile}} min_out_channels=1 ${rate${tile}} ${maybe})
     endforeach()
+    # With the weights of up to 512 channels kept: 1x1, 512 to 64, 32 of 36x60 25.8 us in place of 29.1, input gradient, 48 from
+    # 24, 8 of 32^3 14.3 (15.1; H200, 2026-11-28).
+    set(kept256x64 ${tile256x64} tiles_in_rounds=true kept_steps=8 H200_TFLOPS 650 ${maybe})
+    conv_transpose_maps(forward nchw as_it_lies_weight_maps_kept_256x64 ${kept256x64} ${weight_maps})
+    conv_transpose_maps(forward nchw as_it_lies_weight_rows_kept_256x64 ${kept256x64} ${weight_rows})
     foreach(tile 256x128 256x64 128x64)
         conv_transpose_maps(forward nchw as_it_lies_weight_maps_${tile} ${tiles${tile}} ${weight_maps} ${maybe})
         conv_transpose_maps(forward nchw as_it_lies_weight_rows_${tile} ${tiles${tile}} ${weight_rows} ${maybe})
@@ -252,14 +261,14 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(input_gradient ${layout} as_it_lies_in_pairs_128x64 ${tiles128x64} ${pairs} H200_TFLOPS 380 ${maybe})
     endforeach()
     conv_transpose_maps(forward ncdhw as_it_lies_256x128 ${tile256x128} ${rate256x128} FULL)
-    conv_transpose_rates(256x128 640 0 256x64 840 0)
+    conv_transpose_rates(256x128 717 0 256x64 680 0)
     set(phases phases_as_channels=true weight_map=true min_out_channels=8)
-    conv_transpose_maps(forward nchw as_it_lies_whole_pairs_256x128 ${tile256x128} ${phases} neighbours=2 ${rate256x128} FULL)
+    conv_transpose_maps(forward nchw as_it_lies_whole_pairs_256x128 ${tile256x128} ${phases} neighbours=2 ${rate256x128} ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_whole_pairs_256x64 ${tile256x64} ${phases} neighbours=2 ${rate256x64} ${maybe})
     # With the weights of up to 256 channels kept: k2 s2, N8 128 to 64 256x256 0.112 ms in place of 0.119, 84 % of the memory's
     # bandwidth; 256 to 64, N64 64x64 0.082 (0.090). Of 128 channels a tile nothing is gained (H200, 2026-11-28).
     conv_transpose_maps(forward nchw as_it_lies_whole_pairs_kept_256x64 ${tile256x64} ${phases} neighbours=2 tiles_in_rounds=true
-        kept_steps=4 H200_TFLOPS 860 ${maybe})
+        kept_steps=4 H200_TFLOPS 700 ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})
     conv_transpose_maps(forward nchw as_it_lies_fours_128x64 ${tile128x64} ${phases} neighbours=4 ${maybe})
     conv_transpose_maps(forward ncdhw as_it_lies_pairs_128x64 ${tile128x64} ${phases} neighbours=2 ${maybe})

@@ -66,9 +66,10 @@ double resident_block_overhead(const KernelTraits &k) {
     const bool is_float = k.output.type == ElementType::float32;
     // Phases that are channels there, and weights that blocks keep: six layers of k2 s2 (H200, 2026-11-28).
     const double start = maps_both ? 1e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
+    const double of_phases = k.block_channels >= 128 ? 5.8e-11 : 3.6e-11;
     const double element = k.row_taps > 1                                ? (is_float ? 1e-10 : 1.35e-10)
                            : reads_as_it_lies(k) && is_float             ? 8e-11
-                           : reads_as_it_lies(k) && k.phases_as_channels ? 5e-11
+                           : reads_as_it_lies(k) && k.phases_as_channels ? of_phases
                                                                          : 4.3e-11;
     return double(k.blocks_per_multiprocessor) *
            (start + element * double(area(k.block_positions)) * static_cast<double>(k.block_channels));

@@ -10,6 +10,9 @@ namespace conv_transpose {
 /// The least time, in seconds, in which what is read and written passes through the caches and memory, however fast products are.
 double least_moving_time(const KernelTraits &kernel, const Computation &computation);
 
+/// What pictures take at least to come and go, in seconds, of kernels whose products may be few beside them; else 0.
+double pictures_time(const KernelTraits &kernel, const Computation &computation);
+
 /// How much longer products take whose pixels begin inside of lines of the second-level cache.
 double split_lines_factor(const KernelTraits &kernel, const Computation &computation);
 
