@@ -81,6 +81,7 @@ inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, cons
     if (Halide::Internal::is_const_zero(apart)) return axis;
     axis.has_holes = apart && with_taps < a.stride;
     axis.phases = select(axis.has_holes, a.stride, phases), axis.live_phases = select(axis.has_holes, with_taps, phases);
+    axis.high = (axis.phases - 1 + a.padding_phase) / a.stride;  // those that no result is of are summed, too
     axis.first_phase = select(axis.has_holes, a.stride - a.padding_phase, 0);
     axis.phase_step = select(axis.has_holes, a.dilation, 1), axis.round = select(axis.has_holes, round, a.stride);
     return axis;
