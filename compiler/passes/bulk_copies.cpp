@@ -101,7 +101,7 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
             !is_const_zero(loop->min) || !as_const_int(simplify(loop->extent)))
             refuse_pipeline(loop_, "in a bulk copy there may only be serial bulk_ loops from 0 to a constant, not " +
                                        loop->name + " to " + text(loop->extent));
-        is_kept_ = is_kept_ || loop->name.find(std::string(".") + kept_loops) != std::string::npos;
+        is_kept_ = is_kept_ || is_of_kept_operand(loop);
         loops.push_back(loop);
         at = loop->body;
     }

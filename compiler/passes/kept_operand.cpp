@@ -1,9 +1,12 @@
 // Finding the operand that a block keeps: see kept_operand.h.
 #include "compiler/passes/kept_operand.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "compiler/passes/bulk_copies.h"
+#include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/pipeline_options.h"
 
 namespace conv_transpose {
@@ -13,10 +16,11 @@ using namespace Halide::Internal;
 
 namespace {
 
-bool is_kept(const For *loop) { return loop->name.find(std::string(".") + kept_loops) != std::string::npos; }
-bool is_in_bulk(const For *loop) { return loop->name.find(".bulk_") != std::string::npos; }
+bool has_name(const For *loop, const char *beginning) {
+    return loop->name.find(std::string(".") + beginning) != std::string::npos;
+}
 
-/// Stores in bulk loops of which one is of the operand; the tensor-core pass has left no others.
+/// Finds the store that stages the operand, and its place where all loops around it begin.
 class StoresOfOperand : public LetMutator {
   public:
     explicit StoresOfOperand(std::string allocation) : allocation_(std::move(allocation)) {}
@@ -26,7 +30,7 @@ class StoresOfOperand : public LetMutator {
     using LetMutator::visit;
 
     Stmt visit(const For *loop) override {
-        if (!is_in_bulk(loop)) return LetMutator::visit(loop);
+        if (!has_name(loop, bulk_loops)) return LetMutator::visit(loop);
         loops_.push_back(loop);
         const Stmt same = LetMutator::visit(loop);
         loops_.pop_back();
@@ -34,8 +38,7 @@ class StoresOfOperand : public LetMutator {
     }
 
     Stmt visit(const Store *store) override {
-        bool kept = false;
-        for (const For *loop : loops_) kept = kept || is_kept(loop);
+        const bool kept = std::any_of(loops_.begin(), loops_.end(), is_of_kept_operand);
         if (!kept || store->name != allocation_) return store;
         Expr first = store->index.as<Ramp>() ? store->index.as<Ramp>()->base : store->index;
         first = resolve(first, lets_);
@@ -58,6 +61,8 @@ class StoresOfOperand : public LetMutator {
 };
 
 }  // namespace
+
+bool is_of_kept_operand(const For *loop) { return has_name(loop, kept_loops); }
 
 KeptOperand kept_operand(const Stmt &statement, const std::string &allocation) {
     StoresOfOperand stores(allocation);

@@ -14,11 +14,13 @@
 #include <string>
 
 #include "Halide.h"
-#include "compiler/passes/lowered_ir.h"
 
 namespace conv_transpose {
 
 inline constexpr const char *kept_loops = "bulk_kept";
+
+/// Whether a schedule named a loop so.
+bool is_of_kept_operand(const Halide::Internal::For *loop);
 
 /// Where a stage has the operand, in floats, as lowered.
 struct KeptOperand {
