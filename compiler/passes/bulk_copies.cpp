@@ -96,8 +96,7 @@ Stmt BulkCopies::copy(const Stmt &nest, const StageBarriers &barriers) {
     Loops loops;
     Stmt at = nest;
     while (const For *loop = at.as<For>()) {
-        const bool is_bulk = loop->name.find(std::string(".") + bulk_loops) != std::string::npos;  // or ".rebased"
-        if (!is_bulk || loop->for_type != ForType::Serial ||
+        if (!is_called(loop, bulk_loops) || loop->for_type != ForType::Serial ||
             !is_const_zero(loop->min) || !as_const_int(simplify(loop->extent)))
             refuse_pipeline(loop_, "in a bulk copy there may only be serial bulk_ loops from 0 to a constant, not " +
                                        loop->name + " to " + text(loop->extent));
@@ -163,7 +162,7 @@ Stmt BulkCopies::box_copy(Loops &loops, const Store *store, const TensorBox &box
     const Loops all = loops;
     const int bytes = store->value.type().element_of().bytes();
     int run = store->value.type().lanes(), row = 0;
-    while (!loops.empty() && loops.back()->name.find(std::string(".") + box_loops) == std::string::npos) {
+    while (!loops.empty() && !is_called(loops.back(), box_loops)) {
         if (!steps_by(to, loops.back()->name, run))
             refuse_pipeline(loop_, "a box of a tensor must lie in shared memory without gaps, but " + loops.back()->name +
                                        " does not step over " + std::to_string(run) + " elements");

@@ -16,10 +16,6 @@ using namespace Halide::Internal;
 
 namespace {
 
-bool has_name(const For *loop, const char *beginning) {
-    return loop->name.find(std::string(".") + beginning) != std::string::npos;
-}
-
 /// Finds the store that stages the operand, and its place where all loops around it begin.
 class StoresOfOperand : public LetMutator {
   public:
@@ -30,7 +26,7 @@ class StoresOfOperand : public LetMutator {
     using LetMutator::visit;
 
     Stmt visit(const For *loop) override {
-        if (!has_name(loop, bulk_loops)) return LetMutator::visit(loop);
+        if (!is_called(loop, bulk_loops)) return LetMutator::visit(loop);
         loops_.push_back(loop);
         const Stmt same = LetMutator::visit(loop);
         loops_.pop_back();
@@ -62,7 +58,7 @@ class StoresOfOperand : public LetMutator {
 
 }  // namespace
 
-bool is_of_kept_operand(const For *loop) { return has_name(loop, kept_loops); }
+bool is_of_kept_operand(const For *loop) { return is_called(loop, kept_loops); }
 
 KeptOperand kept_operand(const Stmt &statement, const std::string &allocation) {
     StoresOfOperand stores(allocation);

@@ -80,6 +80,8 @@ std::string last_name(const std::string &loop_name) {
     return dot == std::string::npos ? loop_name : loop_name.substr(dot + 1);
 }
 
+bool is_called(const For *loop, const std::string &prefix) { return loop->name.find("." + prefix) != std::string::npos; }
+
 bool has_loop(const Stmt &statement, const std::string &prefix) {
     LoopFinder finder(prefix);
     statement.accept(&finder);

@@ -26,6 +26,9 @@ class LetMutator : public Halide::Internal::IRMutator {
 /// "mma_n" of the loop "tile.s1.r$x.mma_n": what the schedule called it.
 std::string last_name(const std::string &loop_name);
 
+/// Whether a loop has a name of the schedule that begins so, whatever was added behind: "bulk_k" of "tile.bulk_k.rebased".
+bool is_called(const Halide::Internal::For *loop, const std::string &prefix);
+
 /// Whether a statement holds a loop whose last name begins with `prefix`.
 bool has_loop(const Halide::Internal::Stmt &statement, const std::string &prefix);
 
