@@ -5,6 +5,7 @@
 #include "generators/weight_gradient_product.h"
 #include "generators/weight_gradient_tensor_core.h"
 #include "schedules/cpu_weight_gradient_channels.h"
+#include "schedules/cuda_weight_gradient_channels.h"
 #include "schedules/cuda_weight_gradient_dense.h"
 #include "schedules/cuda_weight_gradient_general.h"
 #include "schedules/cuda_weight_gradient_product.h"
@@ -22,3 +23,4 @@ HALIDE_REGISTER_GENERATOR(WeightGradientTensorCore<CudaWeightGradientTensorCore>
 HALIDE_REGISTER_GENERATOR(WeightGradientProduct<CudaWeightGradientProductTensorCore>, weight_gradient_cuda_product_tensor_core)
 HALIDE_REGISTER_GENERATOR(WeightGradientPictures<CudaWeightGradientProductTensorCore>, weight_gradient_cuda_pictures_tensor_core)
 HALIDE_REGISTER_GENERATOR(WeightGradientImplicitGemm<CudaWeightGradientProductTensorCore>, weight_gradient_cuda_implicit_gemm)
+HALIDE_REGISTER_GENERATOR(WeightGradientImplicitGemm<CudaWeightGradientChannels>, weight_gradient_cuda_channels)

@@ -1,10 +1,11 @@
-// The generator of the weight gradient as an implicit matrix product, of operands of 16 bits with channels innermost, every
-// attribute a run-time value, for up to three axes. For each kernel position it is
+// The generator of the weight gradient as an implicit matrix product, of pictures with channels innermost, every attribute a
+// run-time value, for up to three axes. For each kernel position it is
 //     partial[input channel, output channel] = sum over positions i of input[i] * output_gradient[i * stride + k * dilation]
-// Positions count through images. Eight channels of a position are the 16 bytes that a tensor core reads: such operands
-// may lie with the index that is summed over outside, so both tensors are read where they are, with zeros beside them.
-// Channels come in whole eights; others are packed before (channels_last_packing.cpp). Bands of the sum are added by
-// weight_gradient_sum.cpp; where there is but one, a kernel may write weights with output channels innermost themselves.
+// Positions count through images. Eight channels of 16 bits of a position, or four of 32, are the 16 bytes that are copied and
+// read at once: tensor cores take such operands with the index that is summed over outside, and so do CUDA cores, so both tensors
+// are read where they are, with zeros beside them. Channels come in whole 16 bytes; of 16 bits others are packed before
+// (channels_last_packing.cpp). Bands of the sum are added by weight_gradient_sum.cpp; where there is but one, a kernel may write
+// weights with output channels innermost themselves.
 // Template argument: the schedule, as for weight_gradient_product.h.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
@@ -15,6 +16,8 @@
 
 #include "Halide.h"
 #include "algorithm/element_operations.h"
+#include "algorithm/tensor_core_operands.h"
+#include "algorithm/tf32.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "generators/format_text.h"
 #include "generators/weight_gradient_product_generator.h"
@@ -36,8 +39,10 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
 
     void configure() {
         const auto named = format_named(format.value());
-        if (!named || bytes_of(named->operand()) != 2)
-            throw std::invalid_argument("format is '" + format.value() + "'; the rule is one of 16 bits");
+        const bool fits = named && (bytes_of(named->operand()) == 2 || (Schedule::on_tensor_cores ? *named == formats::tf32
+                                                                                                 : *named == formats::f32));
+        if (!fits) throw std::invalid_argument("format is '" + format.value() + "'; the rule is one of 16 bits, f32 on CUDA cores, "
+                                               "and tf32 on tensor cores");
         format_ = *named;
         set_types(halide_type(format_.storage), result_type());
     }
@@ -45,14 +50,15 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     void generate() {
         WeightGradientProductFuncs &f = f_;
         f.tile = schedule_params.tile();
-        f.parts = 1;
+        f.parts = format_.on_tensor_cores() ? 1 : 0;
         f.channels = true;
+        f.values = format_.values_of_16_bytes();
         const WeightGradientProductTile &t = f.tile;
         stage_operands();
 
-        f.r = Halide::RDom({{0, values}, {0, t.steps / values}, {0, 1}, {0, band_positions / t.steps}}, "r");
+        f.r = Halide::RDom({{0, f.values}, {0, t.steps / f.values}, {0, 1}, {0, band_positions / t.steps}}, "r");
         const Halide::RDom &r = f.r;
-        const Halide::Expr step = r[1] * values + r[0];
+        const Halide::Expr step = r[1] * f.values + r[0];
         const int in_row = input_row(), out_row = output_row(), in_boxes = t.in_channels / in_row;
         const Halide::Var &in = f.input_row(), &out = f.output_row();
         f.sum = Halide::Func("sum");
@@ -98,16 +104,19 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(format_.storage, true));
         description.set("weight", format_text(in_float32 ? Storage::f32 : format_.storage, schedule_params.writes_result));
         if (schedule_params.writes_result) description.set("writes_result", "true");
+        if (format_.storage != Storage::f32) return;
+        description.set("precision", format_.on_tensor_cores() ? tensor_core_precision(1) : "Precision::float32");
+        description.set("vectors_of_channels", "true");
+        for (const char *channels : {"in_channel_multiple", "out_channel_multiple"}) description.set(channels, f_.values);
     }
 
   private:
     using Product::f_;
-    static constexpr int values = 8;  // of 16 bytes
     ElementFormat format_;
 
     /// Channels that follow each other in shared memory.
-    int input_row() const { return schedule_params.row_channels(f_.tile.in_channels); }
-    int output_row() const { return schedule_params.row_channels(f_.tile.out_channels); }
+    int input_row() const { return schedule_params.row_channels(f_.tile.in_channels, f_.values); }
+    int output_row() const { return schedule_params.row_channels(f_.tile.out_channels, f_.values); }
 
     Halide::Type result_type() const {
         return schedule_params.writes_result && !in_float32 ? halide_type(format_.storage) : Halide::Float(32);
@@ -138,7 +147,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
             return unsafe_promise_clamped(index, min, min + extent - 1);
         };
         const Expr channels = picture.dim(0).extent(), images = picture.dim(5).extent();
-        const Expr channel = in_row > values ? first + f_.value : first;  // of 16 bytes all are inside, or none
+        const Expr channel = in_row > f_.values ? first + f_.value : first;  // of 16 bytes all are inside, or none
         inside = inside && channel < channels && image < images;
         std::vector<Expr> index{promised(first + f_.value, 0, channels)};
         for (int d = 0; d < 3; d++) {
@@ -149,8 +158,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         }
         index.push_back(f_.group);
         index.push_back(promised(image, 0, images));
-        const Expr value = picture(index);
-        return select(inside, value, Internal::make_zero(value.type()));
+        const Expr value = select(inside, picture(index), Internal::make_zero(halide_type(format_.storage)));
+        return format_ == formats::tf32 ? round_to_tf32(value, this->target) : value;
     }
 
     void stage_operands() {
@@ -185,7 +194,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
 
     // What the runtime promises of the buffers, so that 16 bytes are known to be aligned.
     void declare_shapes() {
-        const auto multiple = [](const Halide::Expr &e) { return e / values * values; };
+        const auto multiple = [this](const Halide::Expr &e) { return e / f_.values * f_.values; };
         for (Picture *picture : {&input, &output_gradient}) {
             picture->dim(0).set_bounds(0, multiple(picture->dim(0).extent())).set_stride(1);
             for (int d = 1; d < 6; d++) picture->dim(d).set_stride(multiple(picture->dim(d).stride()));

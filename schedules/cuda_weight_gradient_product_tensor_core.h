@@ -15,10 +15,11 @@
 // - Channels, of 16 bits: rows of 16 bytes are eight channels of one position, which tensor cores take transposed. Eight lanes copy
 //   128 bytes of one position, zeros outside; four positions a warp. Eights of channels lie an odd number of rows apart, in all
 //   banks.
-// - By tensor maps one thread starts all copies of a chunk: boxes of positions x runs of 64 channels, of the input, and of the
-//   output gradient one a kernel position; in channels_first channels x 128 bytes of positions. Tensor cores take them as they lie,
-//   the index that is summed over outside (compiler/ptx/tensor_core_instructions.h). Tiles of one kernel position waste nothing of
-//   nine.
+// - By tensor maps one thread starts all copies of a chunk: boxes of positions x runs of 128 bytes of channels, of the input, and of
+//   the output gradient one a kernel position; in channels_first channels x 128 bytes of positions. Tensor cores take them as they
+//   lie, the index that is summed over outside (compiler/ptx/tensor_core_instructions.h): of 16 bits by wgmma, in TF32 by mma.sync,
+//   at 160 TFLOP/s (k2 s2, 128 to 128 channels of 768x768, 0.468 ms, packed 1.36; 2026-11-28). Tiles of one kernel position waste
+//   nothing of nine.
 // - Windows, of all kernel positions of a line: a block stages three lines' boxes of the output gradient and one of the input, and
 //   each of three warpgroups multiplies a line: a chunk is read once for nine products and more.
 //
@@ -75,7 +76,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
 
     /// An operand with so many channels has so many neighbours that follow each other in shared memory: 16 bytes, or those of a
     /// box; the runtime counts so, too (input_map() and output_gradient_map() in plan/view.cpp).
-    int row_channels(int channels) const { return tensor_maps ? std::min(64, channels) : eights; }
+    int row_channels(int channels, int values) const { return tensor_maps ? std::min(rows_of_line * values, channels) : values; }
 
     void describe(KernelDescription &description, const WeightGradientProductFuncs &f) const {
         // With two tiles (tf32x3) there are too few registers for mma.sync, and with more columns, or threads.
@@ -85,7 +86,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         description.set("wanted_blocks", wanted_blocks);
         if (tensor_maps) description.set("box_positions", f.neighbours ? f.values * f.tile.steps : f.tile.steps);
         if (window > 1) description.set("window", window);
-        if (row_stores) description.set("out_channel_multiple", eights);
+        if (row_stores) description.set("out_channel_multiple", f.values);
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
         if (adds_in_clusters()) description.set("adds_in_clusters", "true");
     }
@@ -127,7 +128,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     }
 
   private:
-    static constexpr int eights = 8;  // values of 16 bits in 16 bytes
+    static constexpr int rows_of_line = 8;  // of 16 bytes, in the 128 that a box has of a position at most
 
     int warpgroups(const WeightGradientProductFuncs &f) const { return f.tile.rows() / warpgroup_rows; }
 
@@ -148,8 +149,8 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         const WeightGradientProductTile &t = f.tile;
         if (tensor_maps)
             return (t.steps * t.in_channels + t.output_steps() * t.output_rows() * (t.in_pairs ? 2 : 1)) *
-                   (f.neighbours ? 16 : 2);  // of a step
-        return f.channels ? (t.steps + 1) * (t.rows() + t.columns()) / eights * 16 : f.staged_bytes();
+                   (f.neighbours ? 16 : 16 / f.values);  // of a step
+        return f.channels ? (t.steps + 1) * (t.rows() + t.columns()) / f.values * 16 : f.staged_bytes();
     }
 
     // What threads and blocks have, outside of loops over a warpgroup's tile.
@@ -184,7 +185,7 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     // A warpgroup has a line of kernel positions.
     void store_lines(WeightGradientProductFuncs &f) const {
         const WeightGradientProductTile &t = f.tile;
-        if (t.in_channels != warpgroup_rows || t.out_channels > row_channels(t.out_channels))
+        if (t.in_channels != warpgroup_rows || t.out_channels > row_channels(t.out_channels, f.values))
             throw std::invalid_argument("window with tile_in " + std::to_string(t.in_channels) + " and tile_out " +
                                         std::to_string(t.out_channels) + "; the rule is 64, and 64 at most");
         Halide::Var mma_n_outer{"mma_n_outer"};
@@ -211,7 +212,8 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
         using namespace Halide;
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
         Var mma_m_group{"mma_m_group"}, mma_n_group{"mma_n_group"};
-        const int of_input = row_channels(f.tile.in_channels), of_output = row_channels(f.tile.out_channels);
+        const int of_input = row_channels(f.tile.in_channels, f.values),
+                  of_output = row_channels(f.tile.out_channels, f.values);
         const bool turned = f.tile.in_channels_are_rows;
         f.sum.compute_at(f.partial, block);
         keep_in_registers(f, f.sum);
@@ -253,8 +255,8 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     void stage_channels(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var round{"round"}, position{"position"}, position_round{"position_round"};
         Halide::Func staged = operand.staged;
-        const int rows = operand.rows / eights, neighbours = std::gcd(rows, 8), positions = 32 / neighbours;
-        staged.bound(f.value, 0, eights).bound_extent(operand.row, rows).bound_extent(f.step, f.tile.steps);
+        const int rows = operand.rows / f.values, neighbours = std::gcd(rows, 8), positions = 32 / neighbours;
+        staged.bound(f.value, 0, f.values).bound_extent(operand.row, rows).bound_extent(f.step, f.tile.steps);
         for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
         staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
             .reorder_storage({f.value, f.step, operand.row}).align_storage(f.step, f.tile.steps + 1)
@@ -289,12 +291,12 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     void stage_boxes(const WeightGradientProductFuncs &f, const WeightGradientProductOperand &operand) const {
         Halide::Var bulk_box{"bulk_box"}, bulk_step{"bulk_step"}, bulk_value{"bulk_value"}, value{"value"};
         Halide::Func staged = operand.staged;
-        const int row = row_channels(operand.channels), boxes = operand.rows / row;
+        const int row = row_channels(operand.channels, f.values), boxes = operand.rows / row;
         staged.bound(f.value, 0, row).bound_extent(operand.row, boxes).bound_extent(f.step, operand.steps);
         for (const Halide::Var &d : operand.others) staged.bound_extent(d, 1);
         staged.compute_at(f.sum, pipeline).store_in(Halide::MemoryType::GPUShared)
             .reorder_storage({f.value, f.step, operand.row})
-            .split(f.value, bulk_value, value, eights).vectorize(value).rename(f.step, bulk_step)
+            .split(f.value, bulk_value, value, f.values).vectorize(value).rename(f.step, bulk_step)
             .split(operand.row, one, bulk_box, boxes);
         by_one_thread(f, staged, {value, bulk_value, bulk_step, bulk_box});
     }

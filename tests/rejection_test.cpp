@@ -73,6 +73,28 @@ TEST(Rejection, OfWeightsThatABlockDoesNotKeep) {
     EXPECT_EQ(served("ic264oc64ih64iw64kh2kw2sh2sw2", Layout::channels_first), 0);
 }
 
+// Weight gradients of float32 that read fours of channels as they lie pack nothing: of other pictures there are other kernels.
+TEST(Rejection, OfPicturesThatWeightGradientsWouldPack) {
+    const auto served = [](const char *problem, Layout input, Layout output) {
+        PlanOptions options;
+        options.operation = Operation::weight_gradient;
+        options.precision = Precision::tf32;
+        options.input.layout = input, options.output.layout = output;
+        int kernels = 0;
+        for (const Computation &c : alternatives(Problem::parse(problem), options))
+            for (const KernelTraits &k : registry())
+                if (k.family == Family::weight_gradient_implicit_gemm && k.vectors_of_channels)
+                    kernels += rejection(k, c, options, Device::cuda, hopper).empty();
+        return kernels;
+    };
+    const char *const problem = "n2ic68oc36ih9iw12kh4kw4sh2sw2ph1pw1";
+    constexpr Layout first = Layout::channels_first, last = Layout::channels_last;
+    if (served(problem, last, last) == 0) GTEST_SKIP() << "this build has no such kernels";
+    for (const char *other : {"n2ic66oc36ih9iw12kh4kw4sh2sw2ph1pw1", "n2ic68oc38ih9iw12kh4kw4sh2sw2ph1pw1"})
+        EXPECT_EQ(served(other, last, last), 0) << other;
+    EXPECT_EQ(served(problem, first, first), 0);
+}
+
 // Kernels transform fewer taps of a phase than points: a sixth of six would be left out.
 TEST(WinogradSizes, AreOfFewerTapsThanPoints) {
     bool seen = false;

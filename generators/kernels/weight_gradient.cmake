@@ -153,6 +153,25 @@ conv_transpose_kernel(${pictures} AS t1c16x64 tile_taps=1 tile_out=16 tile_in=64
 # Few output channels: kernel positions fill up a tile.
 conv_transpose_kernel(${pictures} AS t8c8x32 tile_taps=8 tile_out=8 tile_in=32 lanes_rows=8 H200_TFLOPS 29)
 conv_transpose_kernel(${pictures} AS t16c4x64 ${taps16x4} tile_in=64 lanes_rows=8 H200_TFLOPS 37)
+# Of channels_last, in fours of channels (schedules/cuda_weight_gradient_channels.h).
+set(channels weight_gradient f32 cuda implicit_gemm LAYOUT nhwc GENERATOR weight_gradient_cuda_channels format=f32)
+conv_transpose_kernel(${channels} AS c64x128 ${taps2x64} tile_in=128 lanes_rows=16 ${over_32} H200_TFLOPS 39)
+conv_transpose_kernel(${channels} AS t1c64 tile_taps=1 tile_out=64 tile_in=64 H200_TFLOPS 38)
+conv_transpose_kernel(${channels} AS t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 29)
+conv_transpose_kernel(${channels} AS c16x32 ${taps4x16} tile_in=32 lanes_rows=8 H200_TFLOPS 28)
+conv_transpose_kernel(${channels} AS t16c4x64 ${taps16x4} tile_in=64 lanes_rows=8 H200_TFLOPS 37)
+# By tensor maps, which round to TF32. Of 160 TFLOP/s; tiles of two kernel positions are for few output channels (k2 s2, N64 144 to
+# 144, 24x24: 82 us, by one of 64 x 64 86, packed 140; H200, 2026-11-28).
+set(maps weight_gradient tf32 cuda implicit_gemm LAYOUT nhwc ONLY_ON sm_90 tensor_maps=true format=tf32 steps=32 producer=true
+    ALLOW_SPILLS)
+conv_transpose_kernel(${maps} AS maps_t1c128 ${one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
+    min_out_channels=65 H200_TFLOPS 185)
+conv_transpose_kernel(${maps} AS maps_t1c64 blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=1 tile_out=64
+    tile_in=64 min_in_channels=8 min_out_channels=8 H200_TFLOPS 150)
+conv_transpose_kernel(${maps} AS maps_t2c32x64 blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=2 tile_out=32
+    tile_in=64 min_in_channels=8 H200_TFLOPS 140)
+conv_transpose_kernel(${maps} AS maps_t2c64x128 ${one_block} stages=4 ${taps2x64} tile_in=128 min_in_channels=65
+    min_out_channels=33 H200_TFLOPS 185)
 # Rounded on their way through registers.
 set(by_tensor_cores GENERATOR weight_gradient_cuda_pictures_tensor_core separate_registers=true stages=2 ALLOW_SPILLS)
 set(row_tf32 weight_gradient tf32 cuda implicit_gemm ${by_tensor_cores} parts=1)

@@ -139,8 +139,9 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     const Problem &p = c.problem;
     constexpr int64_t max_packed = int64_t{256} << 20;
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
+    const int64_t values = 16 / bytes_of(k.input.type);
     const auto must_pack = [&](int64_t channels, int64_t positions, TensorFormat format) {
-        return !sums_as_it_lies(k) && (channels % 8 != 0 || (!channels_innermost(format) && positions > 1));
+        return !sums_as_it_lies(k) && (channels % values != 0 || (!channels_innermost(format) && positions > 1));
     };
     packs_input = must_pack(in, input_positions(p), c.read_format);
     packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
@@ -214,6 +215,8 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
         return "an image or the weights have more elements than 32 bits count";
     if (k.writes_result && taps(p) % k.tile_taps != 0)
         return "the number of kernel positions is no multiple of " + std::to_string(k.tile_taps);
+    if (const ChannelsLastParts given(c, k); k.vectors_of_channels && (given.packs_input || given.packs_output))
+        return "it reads channels_last as it lies";
     // Where both tensors are packed there are the most slices.
     Computation packed = c;
     packed.read_format = packed.written_format = {};

@@ -76,9 +76,9 @@ double copies_of_pairs(const KernelTraits &k, const Problem &p) {
 double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastParts &cut, double blocks, const Machine &machine) {
     if (k.box_positions == 0 || k.window > 1 || sums_runs(k)) return 0;
     const auto copies = [&](int64_t channels, int64_t tile) {
-        constexpr int64_t row = 64;
+        const int64_t bytes = bytes_of(k.input.type), row = 128 / bytes;
         constexpr double in_sector = 2.5;
-        return whole_row * unaligned_row_factor(int64_t{2} * p.groups * channels, in_sector) * double(ceil_divide(tile, row));
+        return whole_row * unaligned_row_factor(bytes * p.groups * channels, in_sector) * double(ceil_divide(tile, row));
     };
     const double rows = k.reads_pairs ? copies_of_pairs(k, p)
                                       : copies(cut.input_channels, k.tile_in_channels) +
@@ -88,7 +88,8 @@ double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastPa
 
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
-    if (sums_as_it_lies(k) && !sums_boxes(k)) return 16;
+    if ((sums_as_it_lies(k) || k.vectors_of_channels) && k.box_positions == 0) return 16;
+    if (k.vectors_of_channels) return 180;  // in TF32 (fitted with rates to 45 layers in channels_last, H200, 2026-11-28)
     if (sums_boxes(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
     // The next tile is on its way meanwhile (thirteen layers, H200, 2026-11-23).
     if (k.resident_blocks > 0) return k.tile_out_channels > 128 ? 150 : 110;
@@ -99,10 +100,11 @@ double worth_a_store(const KernelTraits &k, double element) {
     return k.box_positions == 0 ? 185 : k.writes_result ? 480 : 460;
 }
 
-// How much longer a kernel takes whose copies of single floats bring a sector of memory each: FCN-32s at a stride of 32, on an
-// H200, 2026-11-22; at 8 nothing was seen of it.
+// How much longer a kernel takes whose copies or loads of single floats bring a sector of memory each: FCN-32s at a stride of 32, on
+// an H200, 2026-11-22; 16 groups of one to 40 channels at a stride of 16, 2.58 ms, 2026-11-28. At 8 nothing was seen of it.
 double lone_sectors_factor(const KernelTraits &k, const Problem &p) {
-    return sums_as_it_lies(k) && !sums_boxes(k) && p.width().stride >= 16 ? 2.5 : 1;
+    const bool copies_single = sums_as_it_lies(k) && !sums_boxes(k), loads_single = k.family == Family::weight_gradient;
+    return (copies_single || loads_single) && p.width().stride >= 16 ? 2.5 : 1;
 }
 
 // Weights of 16 bits that are turned to channels_first: a block stages all taps of a tile of channels, one round after the other
@@ -167,7 +169,8 @@ double unpacked_time(const KernelTraits &k, const Problem &p, const Machine &mac
     // CUDA cores store sums one by one.
     const double worth_a_store = k.precision == Precision::float32 ? 256 : 0;
     const double products =
-        products_time(k, double(parts.count(p)) * double(blocks_of_part(p, k)), positions + worth_a_store, machine);
+        products_time(k, double(parts.count(p)) * double(blocks_of_part(p, k)), positions + worth_a_store, machine) *
+        lone_sectors_factor(k, p);
     const double tensors =
         float_bytes * (double(p.input_elements()) + double(p.output_elements())) / bytes_per_second;
     const double sums = float_bytes * 2 * parts.count(p) * p.weight_elements() / bytes_per_second;

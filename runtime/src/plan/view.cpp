@@ -39,7 +39,8 @@ void set_frame(PictureMap &map, const KernelTraits &kernel, const Problem &p) {
     }
 }
 
-constexpr int64_t most_channels_of_box = 64;  // of a weight gradient's
+// Channels of a weight gradient's tile that a box has: 128 bytes of them at most.
+int64_t channels_of_box(const View &picture, int64_t channels) { return std::min(channels, 128 / bytes_of(picture.type())); }
 
 void set_box(PictureMap &map, int64_t channels, int64_t positions) {
     map.channels = static_cast<uint32_t>(channels), map.positions = static_cast<uint32_t>(positions);
@@ -129,7 +130,7 @@ PictureMap input_map(const KernelTraits &kernel, const View &input) {
     PictureMap map = map_of(input, 1, max_rank);
     set_channels_and_images(map, input, 0, 4, 5);
     map.upper[0] = static_cast<int>(kernel.window - 1);  // of a window's frame (picture_frame.cpp)
-    set_box(map, std::min<int64_t>(kernel.tile_in_channels, most_channels_of_box), kernel.box_positions);
+    set_box(map, channels_of_box(input, kernel.tile_in_channels), kernel.box_positions);
     return map;
 }
 
@@ -140,7 +141,7 @@ PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, con
     set_channels_and_images(map, output_gradient, 0, 4, 5);
     set_frame(map, kernel, p);
     // A window's boxes reach beyond the input's, in whole eights of positions.
-    set_box(map, std::min<int64_t>(kernel.tile_out_channels, most_channels_of_box),
+    set_box(map, channels_of_box(output_gradient, kernel.tile_out_channels),
             round_up(kernel.box_positions + kernel.window - 1, 8));
     return map;
 }
