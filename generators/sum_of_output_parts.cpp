@@ -60,23 +60,32 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
   private:
     Halide::Var position{"position"}, channel{"channel"}, image{"image"};
     Halide::Var block{"block"}, thread{"thread"}, element{"element"};
-    static constexpr int at_once = 8;
+    static constexpr int at_once = 8, few = 6;
     Halide::RDom part;
     Halide::Func total{"total"}, staged{"staged"};
     Halide::GeneratorOutput<Halide::Buffer<>> *output_ = nullptr;
+
+    // Of few parts none is loaded in vain.
+    template <class Schedule>
+    void in_versions(Halide::Stage stage, Schedule schedule) {
+        for (int parts = 2; parts <= few; parts++) schedule(stage.specialize(partial.dim(3).extent() == parts));
+        schedule(stage);
+    }
 
     // A thread has one element: there are few outputs where a sum is cut, and planes may be smaller than a warp. Lanes run over
     // neighbours of a part, of which there are several to an output: with channels innermost over those.
     void schedule_in_order() {
         using namespace Halide;
-        const auto by_lanes = [&](Stage stage, const Var &inner, const Var &outer) {
-            stage.fuse(inner, outer, element).split(element, block, thread, 128, TailStrategy::GuardWithIf)
-                .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
+        const auto by_lanes = [&](const Var &inner, const Var &outer) {
+            return [&](Stage stage) {
+                stage.reorder(inner, outer, image).fuse(inner, outer, element)
+                    .split(element, block, thread, 128, TailStrategy::GuardWithIf)
+                    .gpu_blocks(block, image).gpu_threads(thread).never_partition_all();
+            };
         };
         Func output(*output_);
-        output.reorder(position, channel, image);
-        by_lanes(output.specialize(partial.dim(1).stride() == 1).reorder(channel, position, image), channel, position);
-        by_lanes(output, position, channel);
+        in_versions(output.specialize(partial.dim(1).stride() == 1), by_lanes(channel, position));
+        in_versions(output, by_lanes(position, channel));
         total.compute_at(output, thread);
     }
 
@@ -91,9 +100,11 @@ class SumOfOutputParts : public Halide::Generator<SumOfOutputParts>, public Desc
             .split(channel, channel, warp, warps).reorder(channel, thread, warp, block, channels, image).unroll(channel)
             .fuse(block, channels, block).gpu_blocks(block, image).gpu_threads(thread, warp).never_partition_all();
         staged.compute_at(output, block).store_in(MemoryType::GPUShared).reorder_storage(channel, position, image)
-            .bound_extent(position, tile).bound_extent(channel, tile).align_storage(channel, tile + 1)
-            .split(position, warp, position, tile / warps).rename(channel, thread).reorder(position, thread, warp)
-            .unroll(position).gpu_threads(thread, warp).never_partition_all();
+            .bound_extent(position, tile).bound_extent(channel, tile).align_storage(channel, tile + 1);
+        in_versions(staged, [&](Stage stage) {
+            stage.split(position, warp, position, tile / warps).rename(channel, thread).reorder(position, thread, warp)
+                .unroll(position).gpu_threads(thread, warp).never_partition_all();
+        });
         total.compute_at(staged, thread).store_in(MemoryType::Register).bound_extent(position, tile / warps).unroll(position);
         total.update().reorder(part.x, position, part.y).unroll(position);
     }

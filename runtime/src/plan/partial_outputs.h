@@ -18,9 +18,10 @@ class PartialOutputs {
         : c_(c), layout_((kernel.operation == Operation::forward ? kernel.output : kernel.input).layout),
           channels_(c.result_channels()), in_clusters_(kernel.adds_in_clusters) {
         if (!needed()) return;
-        // With few outputs, blocks that turn them would leave a machine idle: lanes store them one by one.
-        constexpr int64_t fills_machine = 1 << 17;
-        const bool turned = channels_innermost(layout_) && !channels_innermost(c.written_format) &&
+        // With few outputs, blocks that turn them would leave a machine idle, with few channels most of their lanes: lanes store
+        // them one by one.
+        constexpr int64_t fills_machine = 1 << 17, least_channels = 16;
+        const bool turned = channels_innermost(layout_) && !channels_innermost(c.written_format) && channels_ >= least_channels &&
                             c.problem.batch * plane() * channels_ >= fills_machine;
         sum_ = &helper_kernel(KernelRole::sum_of_output_parts, kernel.device, [&](const KernelTraits &k) {
             return k.output.type == c.written_format.type && channels_innermost(k.input) == turned;
