@@ -117,18 +117,20 @@ double least_moving_time(const KernelTraits &k, const Computation &c) {
                      merged_stores_time(k, c)});
 }
 
-// Kernels of 16 bits whose products are few beside the pictures: 1x1 of pictures as they lie (ten times of three layers), and input
-// gradients in channels_last (k2 s2, 49 times of six layers; H200, 2026-11-28). Those that keep their weights wait least.
+// Kernels whose products are few beside the pictures: 1x1 of pictures as they lie (ten times of three layers in float16, 26 of
+// eight in TF32), and input gradients of 16 bits in channels_last (k2 s2, 49 times of six layers; H200, 2026-11-28). Those that keep
+// their weights wait least.
 double pictures_time(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    const bool is_half = k.box_positions > 0 && bytes_of(k.output.type) == 2, keeps = k.kept_steps > 0;
-    const bool of_one_tap = reads_as_it_lies(k) && taps(p) == 1 && !k.phases_as_channels;
-    const bool of_gradient = k.operation == Operation::input_gradient && channels_innermost(k.input) && !c.packed_rows;
-    if (!is_half || !(of_one_tap || of_gradient)) return 0;
+    const int64_t bytes = bytes_of(k.output.type);
+    const bool keeps = k.kept_steps > 0, of_one_tap = reads_as_it_lies(k) && taps(p) == 1 && !k.phases_as_channels;
+    const bool of_gradient = k.box_positions > 0 && k.operation == Operation::input_gradient && channels_innermost(k.input) &&
+                             bytes == 2 && !c.packed_rows;
+    if (!(of_one_tap || of_gradient)) return 0;
     const double tile = double(area(k.block_positions)) * double(k.block_channels);
     const double of_tile = tile >= 256 * 128 ? 3.3e12 : tile >= 256 * 64 ? 3.15e12 : 2.8e12;
     const double rate = of_one_tap ? (keeps ? 3.6e12 : of_tile) : keeps ? 4.15e12 : 3.85e12;
-    return 2 * double(p.input_elements() + p.output_elements() / c.parts_in_groups()) / rate;
+    return double(bytes) * double(p.input_elements() + p.output_elements() / c.parts_in_groups()) / rate;
 }
 
 // Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside
