@@ -146,8 +146,7 @@ ChannelsLastParts::ChannelsLastParts(const Computation &c, const KernelTraits &k
     packs_input = must_pack(in, input_positions(p), c.read_format);
     packs_output = c.by_taps || must_pack(out, output_positions(p), c.written_format);
     const auto packed_channels = [&](int64_t given, bool by_taps) {
-        constexpr int64_t eights = 8;
-        return k.box_positions > 0 && !by_taps ? in_whole_sectors(given, eights) : round_up(given, eights);
+        return k.box_positions > 0 && !by_taps ? in_whole_sectors(given, values) : round_up(given, values);
     };
     input_channels = packs_input ? packed_channels(in, false) : in;
     output_channels = packs_output && !sums_as_it_lies(k) ? packed_channels(out, c.by_taps.has_value()) : out;
@@ -215,8 +214,10 @@ std::string channels_last_rejection(const KernelTraits &k, const Computation &c)
         return "an image or the weights have more elements than 32 bits count";
     if (k.writes_result && taps(p) % k.tile_taps != 0)
         return "the number of kernel positions is no multiple of " + std::to_string(k.tile_taps);
-    if (const ChannelsLastParts given(c, k); k.vectors_of_channels && (given.packs_input || given.packs_output))
-        return "it reads channels_last as it lies";
+    if (k.vectors_of_channels) {
+        const ChannelsLastParts given(c, k);
+        if (given.packs_input || given.packs_output) return "it reads channels_last as it lies";
+    }
     // Where both tensors are packed there are the most slices.
     Computation packed = c;
     packed.read_format = packed.written_format = {};

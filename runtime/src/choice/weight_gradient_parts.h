@@ -52,7 +52,7 @@ struct PackedPictureParts : SlicedParts {
     PackedPictureParts(const Problem &, const KernelTraits &, const PackedPictures &);
 };
 
-/// Kernels that read channels innermost, whole eights of them in each group, have such parts; what does not lie so is
+/// Kernels that read channels innermost, whole 16 bytes of them in each group, have such parts; what does not lie so is
 /// packed before.
 struct ChannelsLastParts : SlicedParts {
     /// A group's channels, as they are read, and elements of an image that has them.
