@@ -9,7 +9,8 @@
 # docs/tensor-core-experiments.md#tensor-maps
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
-    # In TF32, too, without which 25 layers in channels_last took 1.25 times as long forward, 23 1.06 (H200, 2026-11-28).
+    # In TF32, too: without the full set's kernels 25 layers in channels_last took 1.25 times as long forward, 23 input gradients 1.06
+    # times (H200, 2026-11-28); these are those that were fastest most often.
     conv_transpose_small_set_has(f16 tf32)
     set(maybe_tf32 "${maybe}")
     conv_transpose_small_set_has(f16)
