@@ -5,6 +5,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_FLAT_GEMM_H
 
 #include "Halide.h"
+#include "compiler/passes/strided_loads.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
@@ -53,6 +54,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
     void schedule() {
         this->declare_shapes(output_gradient, weight);
         this->schedule_params.apply(this->funcs_, this->target);
+        this->get_pipeline().add_custom_lowering_pass(new StridedLoads);
         this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 

@@ -5,6 +5,7 @@
 
 #include "Halide.h"
 #include "algorithm/flat_winograd.h"
+#include "compiler/passes/strided_loads.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 
@@ -50,6 +51,7 @@ class InputGradientWinograd : public Halide::Generator<InputGradientWinograd<Sch
         this->funcs_.size = f_.size;
         this->declare_shapes(output_gradient, weight);
         this->schedule_params.apply(f_);
+        this->get_pipeline().add_custom_lowering_pass(new StridedLoads);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
