@@ -35,13 +35,16 @@ namespace conv_transpose {
 inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
                          const Halide::Expr &are_dense = Halide::Internal::const_true()) {
     using namespace Halide;
+    Var together{"together"};
     for (std::size_t i = 0; i < f.copies.size() && f.copies[i].domain.dimensions() == 3; i++) {
         const RDom &r = f.copies[i].domain;
         Stage copy = f.staged.update(f.copies[i].update);
         // Rows of less than a vector have one or two pieces, for which a loop would cost more than copying them.
         if (f.copies[i].width < f.size.vector) copy.reorder({r[0], f.v.summed, r[1], r[2], f.v.plane});
         else if (row_by_row) copy.reorder({r[0], r[1], f.v.summed, r[2], f.v.plane});
-        else copy.reorder({r[0], r[1], f.v.plane, r[2], f.v.summed});
+        else  // a processor foresees eight rows of addresses at once, and memory waits for a single one
+            copy.split(f.v.summed, f.v.summed, together, 8, TailStrategy::GuardWithIf)
+                .reorder({r[0], together, r[1], f.v.plane, r[2], f.v.summed});
         copy.allow_race_conditions().vectorize(r[0]);
         if (f.copies[i].width == 1) continue;
         if (Internal::is_const(f.read_stride) && !Internal::is_const(are_dense)) copy.specialize(are_dense);
@@ -272,7 +275,10 @@ struct CpuProduct : CpuSchedule {
         f.product.update().reorder(v.place, v.lane, f.summed_entries.x).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
         f.inputs.compute_at(f.products, tiles).bound_extent(v.lane, f.size.positions).bound_extent(v.element, f.size.read_tiles)
             .bound_extent(v.register_tile, 1).bound_storage(v.summed, f.size.chunk);
-        f.inputs.update(0).reorder(f.reads[0].x, f.reads[0].y, v.summed).allow_race_conditions().vectorize(f.reads[0].x);
+        // Eight channels in turn, as stage_places() does.
+        Var together{"together"};
+        f.inputs.update(0).split(v.summed, v.summed, together, 8, TailStrategy::GuardWithIf)
+            .reorder(f.reads[0].x, together, f.reads[0].y, v.summed).allow_race_conditions().vectorize(f.reads[0].x);
         for (int i = 1; i < 3; i++)
             f.inputs.update(i).reorder(f.reads[i][0], v.summed, f.reads[i][1], f.reads[i][2]).allow_race_conditions()
                 .vectorize(f.reads[i][0]);
