@@ -153,8 +153,9 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
 
     /// Of a task's entry: where its tap reads, plane, output channel of the task.
     Halide::Func entries{"entries"};
-    /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied, and
-    /// cells there are; cells of the rows before. (cell, segment, tile) -> its place in the output gradient.
+    /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied, cells
+    /// of the row, and of the run of rows that is copied from it on; cells of the rows before. (cell, segment, tile) -> its place in
+    /// the output gradient.
     Halide::Func input_rows{"input_rows"}, cells_before{"cells_before"};
     Halide::RDom counted_rows;  ///< row
     /// (cell, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
@@ -175,6 +176,12 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     bool entries_in_vectors = false;
     Halide::Func seen{"seen"}, entry_pairs{"entry_pairs"};  ///< (pair, entry, number of the pair, register_tile, ...)
     Halide::RDom seen_cells;
+    /// Vectors of cells (flat_gradient_cells.h): sums have an element in front of the others, whose lanes lane_sum adds up, without
+    /// it; the input is copied as rows, (element, vector, row), with zeros in gaps as those of `staged` have.
+    bool cells_in_vectors = false;
+    Halide::Func lane_sum{"lane_sum"};
+    Halide::RDom added_lanes;
+    std::vector<Copy> input_copies;
     /// (element, lane, lane_vector, vector, panel, out_block, segment_part, part, group): a vector of entries of a vector of
     /// channels.
     Halide::Func turned_sums{"turned_sums"};

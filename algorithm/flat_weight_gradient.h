@@ -25,6 +25,23 @@ struct EntryOrder {
     Expr tap, channel;
 };
 
+/// The table of entries; elements that lie together of a place and tables count of it.
+inline void define_entries(FlatWeightGradientFuncs &f, const Expr &taps, const GradientBlock &block, const EntryOrder &order,
+                           const Expr &of_place) {
+    const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps, taps);
+    f.entries(entry) =
+        Halide::Tuple(f.taps(tap, 0)[0] * of_place, f.taps(tap, 0)[1], entry / order.channel % block.outputs);
+}
+
+/// The segments and tiles of a part.
+inline std::pair<Expr, Expr> tiles_of_part(FlatWeightGradientFuncs &f, const Places &places, const GradientBlock &block) {
+    f.tiles = Halide::RDom({{0, block.segments}, {0, block.tiles}}, "tiles");
+    const Expr segment = f.v.segment_part * block.segments + f.tiles.x, tile = f.v.part * block.tiles + f.tiles.y;
+    f.tiles.where(segment < places.segments());
+    f.tiles.where(tile < places.tiles());
+    return {segment, tile};
+}
+
 template <class Tensor, class Partial>
 class WeightGradientSum {
   public:
@@ -36,9 +53,7 @@ class WeightGradientSum {
           out_channels_(f.size.depthwise ? Expr(1) : output_gradient.dim(rank_).extent()),
           of_place_(f.size.joined_terms ? out_channels_ : Expr(1)) {
         f.input_rows_are_dense = input.dim(0).stride() == 1, f.output_rows_are_dense = output_gradient.dim(0).stride() == 1;
-        const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps_, taps_);
-        f.entries(entry) = Halide::Tuple(f.taps(tap, 0)[0] * of_place_ * of_pairs(), f.taps(tap, 0)[1],
-                                         entry / order.channel % block.outputs);
+        define_entries(f, taps_, block, order, of_place_ * of_pairs());
     }
 
     void define() {
@@ -84,11 +99,11 @@ class WeightGradientSum {
             seen.push_back(cells[d - 1]);
         }
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
-        const Expr count = select(there_is, own(v.segment), 0);
+        const Expr count = select(there_is, own(v.segment), 0), run = run_from(cells, count);
         const Expr is_turned =
-            f_.entries_in_vectors ? Internal::const_false() : count >= vector && !f_.reads_input_vectors;
-        const Expr turned = select(is_turned, rounded_up(count, vector), 0);
-        seen.insert(seen.end(), {cells.back(), turned, select(is_turned, 0, count), count});
+            f_.entries_in_vectors ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
+        const Expr turned = select(is_turned, rounded_up(run, vector), 0);
+        seen.insert(seen.end(), {cells.back(), turned, select(is_turned, 0, run), count, run});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         place_cells();
         // Lanes beyond the last channel.
@@ -100,6 +115,21 @@ class WeightGradientSum {
         if (!f_.entries_in_vectors) turn_input();
         copy_input();
         if (f_.size.pairs_of_cells) pair_cells();
+    }
+    // Rows that lie one behind the other in the picture, as cells do, are copied with the first of a tile or an image.
+    Expr run_from(const PerAxis &cells, const Expr &count) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const std::vector<FlatAxis> &axes = places_.axes();
+        Expr dense = places_.length() == axes[0].cells && together(places_.length()) == places_.length(), number = 0, all = 1;
+        for (int d = 1; d < rank_; d++) {
+            dense = dense && input_.dim(d).stride() == all * places_.length() * input_.dim(0).stride();
+            number = number + cells[d - 1] * all, all = all * axes[d].cells;
+        }
+        const Expr first = v.tile * places_.rows(), row = first + v.row;
+        const Expr begins = places_.real_rows(first, row) == 0 || number == 0;
+        const Expr rows = Halide::min(places_.real_rows(row, first + places_.rows_of(v.tile)), all - number);
+        return select(!dense, count, begins, rows * count, 0);
     }
     // The last cell of a row may have no neighbour.
     void pair_cells() {
@@ -144,31 +174,31 @@ class WeightGradientSum {
     Expr own(const Expr &segment) const { return places_.begin(segment) + places_.length() - first(segment); }
     Expr input_row(const Expr &row, int i) const { return f_.input_rows(row, f_.v.segment, f_.v.tile)[i]; }
 
-    // Vectors of cells become vectors of channels; the last one of a row begins early. Channels beyond the last repeat it, and
+    // Vectors of cells become vectors of channels; the last one of a run begins early. Channels beyond the last repeat it, and
     // their sums are not stored.
     void turn_input() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
-        const auto cell = [&](const Expr &number, const Expr &element) -> Expr {
-            return Halide::min(number * vector, own(v.segment) - vector) + element;
+        const auto cell = [&](const Expr &row, const Expr &number, const Expr &element) -> Expr {
+            return Halide::min(number * vector, input_row(row, rank_ + 3) - vector) + element;
         };
         const Expr channel = Halide::min(v.panel * f_.lanes + v.lane, channels() - 1);
         f_.turned_input(v.element, v.lane, v.vector, v.row, v.panel, v.segment, v.tile, v.group) =
-            input_element(cell(v.vector, v.element), v.row, channel);
-        f_.input_turn = RDom({{0, vector}, {0, rounded_up(places_.length(), vector)}, {0, places_.rows()}}, "turned_input");
+            input_element(cell(v.row, v.vector, v.element), v.row, channel);
+        f_.input_turn = RDom({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.rows()}}, "turned_input");
         RDom &r = f_.input_turn;
         r.where(r[1] < input_row(r[2], rank_));
-        stage_input_element(cell(r[1], r[0]), r[2], v.lane,
+        stage_input_element(cell(r[2], r[1], r[0]), r[2], v.lane,
                             f_.turned_input(r[0], v.lane, r[1], r[2], v.panel, v.segment, v.tile, v.group));
     }
 
-    // Rows of less than a vector, and channels that lie side by side.
+    // Runs of less than a vector, and channels that lie side by side.
     void copy_input() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const int lanes = f_.lanes;
-        f_.input_copy = RDom({{0, places_.length()}, {0, lanes}, {0, places_.rows()}}, "copied_input");
+        f_.input_copy = RDom({{0, most_cells()}, {0, lanes}, {0, places_.rows()}}, "copied_input");
         RDom &r = f_.input_copy;
         r.where(r[0] < input_row(r[2], rank_ + 1));
         r.where(Halide::likely(r[1] < channels() - v.panel * lanes));  // most vectors are whole
@@ -223,12 +253,8 @@ class WeightGradientSum {
     }
 
     void sum_part() {
-        using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        f_.tiles = RDom({{0, block_.segments}, {0, block_.tiles}}, "tiles");
-        const Expr segment = v.segment_part * block_.segments + f_.tiles.x, tile = v.part * block_.tiles + f_.tiles.y;
-        f_.tiles.where(segment < places_.segments());
-        f_.tiles.where(tile < places_.tiles());
+        const auto [segment, tile] = tiles_of_part(f_, places_, block_);
         f_.part_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) = 0.f;
         f_.part_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) +=
             f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, segment, tile, v.group);

@@ -3,6 +3,7 @@
 #include "generators/input_gradient_flat_gemm.h"
 #include "generators/weight_gradient_flat_gemm.h"
 #include "schedules/cpu_implicit_gemm.h"
+#include "schedules/cpu_weight_gradient_cells.h"
 #include "schedules/cpu_weight_gradient_implicit_gemm.h"
 
 using namespace conv_transpose;
@@ -18,3 +19,4 @@ HALIDE_REGISTER_GENERATOR(InputGradientFlatGemm<CpuDepthwiseChannels>, input_gra
 HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientImplicitGemm>, weight_gradient_cpu_implicit_gemm)
 HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientDepthwise>, weight_gradient_cpu_depthwise)
 HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientEntries>, weight_gradient_cpu_entries)
+HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientCells>, weight_gradient_cpu_cells)

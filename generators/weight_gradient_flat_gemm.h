@@ -5,7 +5,9 @@
 #define CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_FLAT_GEMM_H
 
 #include "Halide.h"
+#include "algorithm/flat_gradient_cells.h"
 #include "algorithm/flat_weight_gradient.h"
+#include "compiler/passes/strided_loads.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
@@ -41,7 +43,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         PerAxis kernel;
         for (int d = 0; d < rank; d++) {
             axes.push_back(strided_axis(attribute(d, 0), attribute(d, 1), attribute(d, 2), output_gradient.dim(d).min(),
-                                        output_gradient.dim(d).extent(), input.dim(d).extent(), d == 0));
+                                        output_gradient.dim(d).extent(), input.dim(d).extent(), d == 0 && !f.cells_in_vectors));
             kernel.push_back(attribute(d, 0));
         }
         const Places places(axes, input.dim(rank + 2).extent(), input.dim(0).extent(), {*sizes_[0], *sizes_[1], 1}, f.size);
@@ -53,14 +55,18 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         define_staged(f, places, output_gradient, load, !f.size.depthwise);
         const GradientBlock block{.inputs = *sizes_[4], .outputs = *sizes_[5], .segments = *sizes_[2], .tiles = *sizes_[3]};
         const EntryOrder order{.tap = *sizes_[6], .channel = *sizes_[7]};
-        WeightGradientSum(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
+        if (f.cells_in_vectors)
+            WeightGradientOfCells(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
+        else WeightGradientSum(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
     }
 
     void schedule() {
         declare_strides(input, true);
         declare_strides(output_gradient, false);
+        if (funcs_.cells_in_vectors) input.dim(0).set_stride(1), output_gradient.dim(0).set_stride(1);
         for (int d = 0; d < 4; d++) partial_->dim(d).set_min(0);
         schedule_params.apply(funcs_, this->target);
+        this->get_pipeline().add_custom_lowering_pass(new StridedLoads);
         this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
@@ -70,6 +76,10 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         problem.describe(Family::weight_gradient, this->target, description);
         description.set_family(Family::flat_weight_gradient);
         describe_tensors({"input", "output"}, description);
+        if (funcs_.cells_in_vectors) {
+            description.set("any_layout", "false");
+            description.set("sum_lanes", funcs_.size.vector);
+        }
         if (funcs_.size.joined_terms) {
             description.set("any_layout", "false");
             // What cells of pictures of one pixel see is an image apart, often in one set of the cache: 2.7 times as slow.

@@ -151,7 +151,8 @@ TEST_P(Gradient, ProblemsThatKernelsWereMadeFor) {
 // Rows of which the CPU's tasks have segments: the last begins early, and what two of them have counts once.
 TEST_P(Gradient, RowsOfSeveralSegments) {
     RandomProblems random(14);
-    for (const char *text : {"n1ic128oc96ih1iw131kh3kw3sh3sw3", "n2ic6oc5ih2iw1303kh3kw3ph1pw1", "n1g3ic3oc3ih3iw1403kh1kw3sh1sw2"})
+    for (const char *text : {"n1ic128oc96ih1iw131kh3kw3sh3sw3", "n2ic6oc5ih2iw1303kh3kw3ph1pw1", "n1g3ic3oc3ih3iw1403kh1kw3sh1sw2",
+                             "n1ic3oc2ih2iw11003kh3kw3ph1pw1"})
         expect_exact(Problem::parse(text), random);
 }
 

@@ -317,6 +317,10 @@ foreach(format f32 ${formats_of_16_bits})
     conv_transpose_of_small_set_by_avx2(weight_gradient ${format} cpu depthwise ${in_vectors})
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT any AS entries GENERATOR weight_gradient_cpu_entries
         ${maybe} storage=${format} AVX2 channels=4)
+    if(format STREQUAL f32)
+        conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT ncdhw AS cells GENERATOR weight_gradient_cpu_cells
+            AVX2 channels=3 outputs=4)
+    endif()
     # Pairs of cells by AVX-512 BF16 (schedules/cpu_weight_gradient_implicit_gemm.h).
     if(format STREQUAL bf16)
         set(in_pairs storage=bf16 pairs=true ONLY_ON avx512_bf16)

@@ -25,6 +25,17 @@ double row_pitch(const Problem &p) {
 // So many tasks are made, if there is enough to compute.
 constexpr int64_t wanted_tasks = 4;
 
+// The output gradient is copied for each block of input channels: where few taps see an element of it, those are large, but so
+// that their sums stay in the second cache. Sums of several lanes are as many times larger, and long rows are copied faster, so
+// that a block has no more input channels than it copies rows of the other picture.
+int64_t most_inputs_of_block(const KernelTraits &k, const Problem &p, int64_t outputs, int64_t planes) {
+    constexpr int64_t sums = 192 << 10, least = 160, least_of_lanes = 32;
+    const int64_t of_sums = sums / (outputs * taps(p) * k.sum_lanes);
+    if (k.sum_lanes > 1) return std::max(std::min(outputs * planes, of_sums), least_of_lanes);
+    const int64_t worth_a_copy = least * std::max<int64_t>(4 * planes / taps(p), 1);
+    return std::max(std::min(worth_a_copy, of_sums), least);
+}
+
 // How many of `all` a block has, at most so many; blocks have about as many each.
 int64_t share_of_block(int64_t all, int64_t most) { return ceil_divide(all, ceil_divide(all, most)); }
 
@@ -56,11 +67,7 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
     const int64_t groups = k.packs_groups ? 1 : p.groups;
     const int64_t out_channels = p.out_channels / p.groups;
     int64_t outputs = share_of_block(out_channels, channels_inside ? out_channels : 108);
-    // The output gradient is copied for each block of input channels: where few taps see an element of it, those are large, but
-    // so that their sums stay in the second cache.
-    constexpr int64_t sums = 192 << 10, least_inputs = 160;
-    const int64_t worth_a_copy = least_inputs * std::max<int64_t>(4 * planes / taps(p), 1);
-    const int64_t most_inputs = std::max(std::min(worth_a_copy, sums / (outputs * taps(p))), least_inputs);
+    const int64_t most_inputs = most_inputs_of_block(k, p, outputs, planes);
     const int64_t panels = ceil_divide(p.in_channels / groups, k.tile_in_channels);
     int64_t inputs = share_of_block(panels, k.packs_groups ? 1 : std::max<int64_t>(most_inputs / k.tile_in_channels, 1));
     // Few places have no parts: smaller blocks make tasks, each of which copies the input, or the output gradient, for itself.
@@ -74,7 +81,8 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
     block_inputs = inputs, block_outputs = outputs;
 
     // What is copied stays in the second cache.
-    constexpr int64_t copied_floats = 96 << 10, least = 64, most = 1024;
+    constexpr int64_t copied_floats = 96 << 10, least = 64;
+    const int64_t most = k.sum_lanes > 1 ? 4096 : 1024;
     const int64_t lanes = inputs * k.tile_in_channels, seen = (k.packs_groups ? lanes : outputs) * planes;
     const int64_t wanted = std::clamp(copied_floats / (lanes + seen), least, most);
     segment_cells = share_of_block(x.cells, wanted + wanted / 4);

@@ -59,6 +59,8 @@ struct Accepts {
     int64_t min_input_positions = 1;
     /// A flat weight gradient's sum is one tile, in which each place of all images has at least so many input channels.
     int64_t min_channels_of_place = 0;
+    /// So many lanes has each sum of a flat weight gradient, which are added up at its end.
+    int64_t sum_lanes = 1;
     /// Neighbouring groups are a vector, in channels_last.
     int64_t group_multiple = 1;
     /// Fewer groups are no vector.

@@ -25,7 +25,8 @@ constexpr double third_cache_floats = 2 << 20;
 // than the fastest kernel of each takes, at the mean), input gradients to 137 (1 %; EPYC, Zen 3, 2026-11-23); rates with AVX-512
 // and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27); stores of
 // turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28), packing, joined terms and pictures of
-// one pixel of input gradients to 102 (3.0 %, with AVX2 of 45 2.3 %; one thread's tiles, the same day).
+// one pixel of input gradients to 102 (3.0 %, with AVX2 of 45 2.3 %; one thread's tiles, the same day), and since strided rows are
+// read by shuffles, what is copied to 85 (3.8 %, AVX-512, 2026-11-29).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -170,7 +171,7 @@ class FlatTime {
     // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
     // channels come from as many lines; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.15 : 0.1;
+        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.065 : 0.1;
         const double terms = channels_.summed * (k_.joined_terms ? taps_ : 1);
         const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : (terms + begins) / terms;
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
@@ -180,19 +181,26 @@ class FlatTime {
     double copied_element() const {
         const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
         if (forward_product_) return k_.turns_channels ? 19 : 17;
-        if (gradient_product_) return gradient_element(strided);
+        if (gradient_product_) return gradient_element();
         if (k_.turns_channels) return 35;
         if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
     }
-    double gradient_element(bool strided) const {
+    double gradient_element() const {
         if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
         if (k_.any_layout) return reads_apart_ ? 80 : 0;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
-        return (k_.turns_channels ? 15 : strided ? 40 : 7) + row;
+        return (k_.turns_channels ? 11 : apart()) + row;
+    }
+
+    // Every so many-th element, of whole vectors by shuffles of up to four (compiler/passes/strided_loads.h).
+    double apart() const {
+        const int64_t cells = p_.width().input, stride = cells > 1 ? p_.width().stride : 1;
+        if (stride > 1 && cells < vector_of(k_)) return 40;
+        return stride == 1 ? 7 : stride == 2 ? 15 : stride <= 4 ? 20 : 40;
     }
 
     // A vector of channels is turned, however few there are.
