@@ -3,8 +3,8 @@
 //     partial[input channel, output channel] = sum over positions i of input[i] * output_gradient[i * stride + k * dilation]
 // Positions count through images. Eight channels of 16 bits of a position, or four of 32, are the 16 bytes that are copied and
 // read at once: tensor cores take such operands with the index that is summed over outside, and so do CUDA cores, so both tensors
-// are read where they are, with zeros beside them. Channels come in whole 16 bytes; of 16 bits others are packed before
-// (channels_last_packing.cpp). Bands of the sum are added by weight_gradient_sum.cpp; where there is but one, a kernel may write
+// are read where they are, with zeros beside them. Channels come in whole 16 bytes, or one by one; of 16 bits others are packed
+// before (channels_last_packing.cpp). Bands of the sum are added by weight_gradient_sum.cpp; where there is but one, a kernel may write
 // weights with output channels innermost themselves.
 // Template argument: the schedule, as for weight_gradient_product.h.
 #ifndef CONV_TRANSPOSE_GENERATORS_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
@@ -106,6 +106,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
         if (schedule_params.writes_result) description.set("writes_result", "true");
         if (format_.storage != Storage::f32) return;
         description.set("precision", format_.on_tensor_cores() ? tensor_core_precision(1) : "Precision::float32");
+        if (!whole_values()) return;
         description.set("vectors_of_channels", "true");
         for (const char *channels : {"in_channel_multiple", "out_channel_multiple"}) description.set(channels, f_.values);
     }
@@ -114,6 +115,11 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     using Product::f_;
     ElementFormat format_;
 
+    /// Whether channels of a picture come in whole 16 bytes.
+    bool whole_values() const {
+        if constexpr (requires { schedule_params.single_floats; }) return !schedule_params.single_floats;
+        return true;
+    }
     /// Channels that follow each other in shared memory.
     int input_row() const { return schedule_params.row_channels(f_.tile.in_channels, f_.values); }
     int output_row() const { return schedule_params.row_channels(f_.tile.out_channels, f_.values); }
@@ -147,7 +153,8 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
             return unsafe_promise_clamped(index, min, min + extent - 1);
         };
         const Expr channels = picture.dim(0).extent(), images = picture.dim(5).extent();
-        const Expr channel = in_row > f_.values ? first + f_.value : first;  // of 16 bytes all are inside, or none
+        // Of whole 16 bytes all are inside, or none.
+        const Expr channel = in_row > f_.values || !whole_values() ? first + f_.value : first;
         inside = inside && channel < channels && image < images;
         std::vector<Expr> index{promised(first + f_.value, 0, channels)};
         for (int d = 0; d < 3; d++) {
@@ -194,11 +201,12 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
 
     // What the runtime promises of the buffers, so that 16 bytes are known to be aligned.
     void declare_shapes() {
-        const auto multiple = [this](const Halide::Expr &e) { return e / f_.values * f_.values; };
+        const int values = whole_values() ? f_.values : 1;
+        const auto multiple = [values](const Halide::Expr &e) { return e / values * values; };
         for (Picture *picture : {&input, &output_gradient}) {
             picture->dim(0).set_bounds(0, multiple(picture->dim(0).extent())).set_stride(1);
             for (int d = 1; d < 6; d++) picture->dim(d).set_stride(multiple(picture->dim(d).stride()));
-            picture->set_host_alignment(16);
+            if (whole_values()) picture->set_host_alignment(16);
         }
         declare_origins();
         this->declare_partial(partial);

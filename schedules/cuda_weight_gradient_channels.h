@@ -8,7 +8,8 @@
 // Order: a block multiplies a tile, weights of some kernel positions, output and input channels, chunk by chunk of positions: a
 // chunk is on its way, by asynchronous copies of 16 bytes, while the one before is multiplied. Four channels of a position are 16
 // bytes, in memory and in shared memory: lanes copy neighbouring fours of a position's, and a thread reads fours of both pictures
-// for the products of all pairs. So nothing is packed or turned, and what lanes read of a position lies in all banks.
+// for the products of all pairs. So nothing is packed or turned, and what lanes read of a position lies in all banks. Where channels
+// do not come in fours, lanes copy neighbouring channels, one by one, and what is missing of a four is zero.
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_CHANNELS_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_WEIGHT_GRADIENT_CHANNELS_H
 
@@ -29,6 +30,8 @@ struct CudaWeightGradientChannels : CudaSchedule {
     GeneratorParam<int> steps{"steps", 16};  // positions of a chunk
     GeneratorParam<int> stages{"stages", 3};
     GeneratorParam<int> wanted_blocks{"wanted_blocks", 528};
+    /// Of any number of channels: lanes copy neighbouring channels, one by one.
+    GeneratorParam<bool> single_floats{"single_floats", false};
     static constexpr bool writes_result = false, row_stores = false;
 
     WeightGradientProductTile tile() const { return {tile_taps, tile_out, tile_in, steps}; }
@@ -102,12 +105,14 @@ struct CudaWeightGradientChannels : CudaSchedule {
         const int rows = operand.rows / f.values;
         staged.bound(f.value, 0, f.values).bound_extent(operand.row, rows).bound_extent(f.step, operand.steps);
         for (const Var &d : operand.others) staged.bound_extent(d, 1);
-        staged.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .reorder_storage(f.value, operand.row, f.step).vectorize(f.value)
-            .fuse(operand.row, f.step, thread).split(thread, round, thread, threads(), guard)
-            .split(thread, lane_row, lane_column, lanes_columns)
-            .reorder(f.value, round, lane_column, lane_row).unroll(round)
-            .gpu_threads(lane_column, lane_row).never_partition_all();
+        staged.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared).reorder_storage(f.value, operand.row, f.step);
+        if (single_floats) staged.fuse(f.value, operand.row, thread);
+        else staged.vectorize(f.value).rename(operand.row, thread);
+        staged.fuse(thread, f.step, thread).split(thread, round, thread, threads(), guard)
+            .split(thread, lane_row, lane_column, lanes_columns);
+        if (single_floats) staged.reorder(round, lane_column, lane_row);
+        else staged.reorder(f.value, round, lane_column, lane_row);
+        staged.unroll(round).gpu_threads(lane_column, lane_row).never_partition_all();
     }
 };
 

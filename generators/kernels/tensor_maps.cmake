@@ -87,10 +87,21 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_rates(128x64 450 275)
     conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
         in_clusters=true ${rate128x64} ${maybe})
+    conv_transpose_small_set_has(f16 tf32)
+    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms in float16, by threads
+    # 0.086).
+    set(any_channels ${maps} in_channel_multiple=1 whole_rows=false producer=true ${chunk} stages=4)
+    conv_transpose_rates(any_128x64 460 275)
+    set(any_channels_of128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 ${rateany_128x64})
+    # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms in float16 with what taps see packed before.
+    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${any_channels_of128x64} ${maybe})
     conv_transpose_small_set_has(f16)
+    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any_channels_of128x64} ${maybe})
     if(format STREQUAL tf32)  # of which every kernel makes parts
         continue()
     endif()
+    conv_transpose_maps(input_gradient nhwc weight_maps_any_256x128 ${any_channels} tile_rows=128 columns=128 blocks=1
+        H200_TFLOPS 720 ${maybe})
     # Parts have whole rows of 16 bytes, whatever the number of channels is.
     set(parts ${maps} in_channel_multiple=1 min_in_channels=1 makes_parts=true)
     conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${parts} ${tile128x128} ${maybe})
@@ -108,14 +119,6 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} FULL H200_TFLOPS 470)
     conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 410 ${maybe})
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} FULL H200_TFLOPS 430)
-    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086).
-    list(APPEND maps in_channel_multiple=1 whole_rows=false producer=true ${chunk})
-    set(tile128x64 columns=64 stages=4 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
-    conv_transpose_maps(input_gradient nhwc weight_maps_any_256x128 ${maps} tile_rows=128 columns=128 stages=4 blocks=1
-        H200_TFLOPS 720 ${maybe})
-    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${maps} ${tile128x64})
-    # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms with what taps see packed before.
-    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${maps} ${tile128x64})
 endforeach()
 
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits. 192
