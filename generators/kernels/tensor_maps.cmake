@@ -87,16 +87,17 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_rates(128x64 450 275)
     conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
         in_clusters=true ${rate128x64} ${maybe})
-    conv_transpose_small_set_has(f16 tf32)
     # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms in float16, by threads
-    # 0.086).
+    # 0.086; TF32, 1 of 136x240, 150 from 5 channels: 22 us, turned 30; H200, 2026-11-29).
     set(any_channels ${maps} in_channel_multiple=1 whole_rows=false producer=true ${chunk} stages=4)
-    conv_transpose_rates(any_128x64 460 275)
-    set(any_channels_of128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 ${rateany_128x64})
-    # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms in float16 with what taps see packed before.
-    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${any_channels_of128x64} ${maybe})
+    conv_transpose_rates(any 460 275)
+    set(any128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 ${rateany})
     conv_transpose_small_set_has(f16)
-    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any_channels_of128x64} ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any128x64} ${maybe})
+    # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms in float16 with what taps see packed before.
+    conv_transpose_small_set_has(f16 tf32)
+    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${any128x64} ${maybe})
+    conv_transpose_small_set_has(f16)
     if(format STREQUAL tf32)  # of which every kernel makes parts
         continue()
     endif()

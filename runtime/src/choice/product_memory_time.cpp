@@ -129,7 +129,7 @@ double pictures_time(const KernelTraits &k, const Computation &c) {
     if (!(of_one_tap || of_gradient)) return 0;
     const double tile = double(area(k.block_positions)) * double(k.block_channels);
     const double of_tile = tile >= 256 * 128 ? 3.3e12 : tile >= 256 * 64 ? 3.15e12 : 2.8e12;
-    const double rate = of_one_tap ? (keeps ? 3.6e12 : of_tile) : keeps ? 4.15e12 : 3.85e12;
+    const double rate = of_one_tap ? (keeps ? 3.9e12 : of_tile) : keeps ? 4.15e12 : 3.85e12;
     return double(bytes) * double(p.input_elements() + p.output_elements() / c.parts_in_groups()) / rate;
 }
 
