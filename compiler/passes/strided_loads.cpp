@@ -11,9 +11,9 @@ using namespace Halide::Internal;
 
 Expr StridedLoads::visit(const Load *op) {
     const Ramp *ramp = op->index.as<Ramp>();
-    const auto stride = ramp ? as_const_int(ramp->stride) : std::nullopt;
-    if (!stride || *stride < 2 || *stride > 4 || !op->param.defined() || !is_const_one(op->predicate) || ramp->base.type().lanes() > 1)
-        return IRMutator::visit(op);
+    const auto stride = ramp && ramp->base.type().is_scalar() ? as_const_int(ramp->stride) : std::nullopt;
+    const bool reads_input = op->param.defined() && is_const_one(op->predicate);
+    if (!stride || *stride < 2 || *stride > 4 || !reads_input) return IRMutator::visit(op);
     const int lanes = ramp->lanes, apart = static_cast<int>(*stride);
     // The last vector ends with the last element.
     const auto begin = [&](int vector) { return std::min(vector * lanes, (apart - 1) * (lanes - 1)); };
