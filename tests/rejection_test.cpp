@@ -1,9 +1,10 @@
-// Kernels of CUDA that a problem is not for, or for another cut of it: what is told without a GPU.
+// Kernels that a problem is not for, or for another cut of it: of CUDA, what is told without a GPU.
 #include "choice/rejection.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "choice/alternatives.h"
@@ -93,6 +94,24 @@ TEST(Rejection, OfPicturesThatWeightGradientsWouldPack) {
     for (const char *other : {"n2ic66oc36ih9iw12kh4kw4sh2sw2ph1pw1", "n2ic68oc38ih9iw12kh4kw4sh2sw2ph1pw1"})
         EXPECT_EQ(served(other, last, last), 0) << other;
     EXPECT_EQ(served(problem, first, first), 0);
+}
+
+// Vectors of cells are for channels that leave vectors of others mostly empty, or for few weights a channel, and for rows of a vector.
+TEST(Rejection, OfChannelsThatFillOtherVectors) {
+    const auto is_served = [](const char *problem) {
+        PlanOptions options;
+        options.device = Device::cpu;
+        options.operation = Operation::weight_gradient;
+        for (const std::string_view name : kernels_for(Problem::parse(problem), options))
+            if (name.find("_cells_") != name.npos) return true;
+        return false;
+    };
+    if (!is_served("n1g1ic2oc8ih20iw40kh3kw3")) GTEST_SKIP() << "this build, or processor, has no such kernel";
+    EXPECT_TRUE(is_served("n1g1ic20oc8ih20iw40kh3kw3"));
+    EXPECT_FALSE(is_served("n1g1ic21oc8ih20iw40kh3kw3"));
+    EXPECT_FALSE(is_served("n1g1ic32oc8ih20iw40kh3kw3"));
+    EXPECT_TRUE(is_served("n1g1ic32oc4ih20iw40kh1kw1"));
+    EXPECT_FALSE(is_served("n1g1ic2oc8ih20iw7kh3kw3"));
 }
 
 // Kernels transform fewer taps of a phase than points: a sixth of six would be left out.

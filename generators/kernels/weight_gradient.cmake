@@ -163,7 +163,7 @@ conv_transpose_kernel(${channels} AS t16c4x64 ${taps16x4} tile_in=64 lanes_rows=
 # Of any number of them, copied one by one: k2 s2, 2 of 256x256, 64 to 5 channels 48 us, turned 76; k4 s2, 16 of 192x192, 160 to 1,
 # 387 (495); 64 of 32x32, 64 to 3, 36 (41; H200, 2026-11-29).
 set(any_channels ${channels} single_floats=true)
-conv_transpose_kernel(${any_channels} AS any_t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 28)
+conv_transpose_kernel(${any_channels} AS any_t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 29)
 conv_transpose_kernel(${any_channels} AS any_t16c4x64 ${taps16x4} tile_in=64 lanes_rows=8 H200_TFLOPS 30)
 # By tensor maps, which round to TF32. Of 160 TFLOP/s; tiles of two kernel positions are for few output channels (k2 s2, N64 144 to
 # 144, 24x24: 82 us, by one of 64 x 64 86, packed 140; H200, 2026-11-28).
