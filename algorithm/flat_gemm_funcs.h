@@ -178,6 +178,7 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     Halide::RDom seen_cells;
     /// Vectors of cells (flat_gradient_cells.h): sums have an element in front of the others, whose lanes lane_sum adds up, without
     /// it; the input is copied as rows, (element, vector, row), with zeros in gaps as those of `staged` have.
+    /// cell_count tells how many vectors a tile's places are.
     bool cells_in_vectors = false;
     Halide::Func lane_sum{"lane_sum"};
     Halide::RDom added_lanes;

@@ -44,16 +44,13 @@ class WeightGradientOfCells {
     Expr block_entries() const { return block_.outputs * taps_; }
     Expr vectors(const Expr &places) const { return places / f_.size.vector; }  // of whole register tiles
     Expr input_row(const Expr &row, int i) const { return f_.input_rows(row, f_.v.segment, f_.v.tile)[i]; }
-    // A segment that begins early has only what is its own.
-    Expr first(const Expr &segment) const { return segment * places_.length(); }
-    Expr own(const Expr &segment) const { return places_.begin(segment) + places_.length() - first(segment); }
 
     // Rows are copied by vectors, of which the last begins early; rows of less than a vector by smaller ones.
     void stage_input() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         std::vector<Expr> seen = places_.row(v.tile * places_.rows() + v.row);
-        const Expr count = select(places_.is_row(v.tile * places_.rows() + v.row), own(v.segment), 0);
+        const Expr count = select(places_.is_row(v.tile * places_.rows() + v.row), places_.own(v.segment), 0);
         for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
             seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
@@ -66,12 +63,12 @@ class WeightGradientOfCells {
     void copy_input(int width, Halide::RDom r) {
         const FlatGemmVars &v = f_.v;
         r.where(r[1] < input_row(r[2], rank_ + static_cast<int>(f_.input_copies.size())));
-        const Expr cell = Halide::min(r[1] * width, own(v.segment) - width) + r[0];
+        const Expr cell = Halide::min(r[1] * width, places_.own(v.segment) - width) + r[0];
         const Expr channel = Halide::min(v.panel * f_.lanes + v.lane, channels() - 1);  // sums beyond the last are not stored
-        std::vector<Expr> index{promised(first(v.segment) + cell, places_.axes()[0].cells)};
+        std::vector<Expr> index{promised(places_.own_begin(v.segment) + cell, places_.axes()[0].cells)};
         for (int d = 1; d < rank_; d++) index.push_back(promised(input_row(r[2], d - 1), places_.axes()[d].cells));
         index.insert(index.end(), {promised(channel, channels()), v.group, promised(input_row(r[2], rank_ - 1), places_.images())});
-        const Expr place = r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell;
+        const Expr place = r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + cell;
         f_.staged_input(promised(place, places_.most_places()), v.lane, v.panel, v.segment, v.tile, v.group) =
             load_(input_(index));
         f_.input_copies.push_back({width, f_.staged_input.num_update_definitions() - 1, r});

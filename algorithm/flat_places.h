@@ -173,6 +173,9 @@ class Places {
     Expr length() const { return length_; }
     Expr segments() const { return segments_; }
     Expr begin(const Expr &segment) const { return min(segment * length_, last_begin_); }
+    /// A segment that begins early has from here on so many that are its own.
+    Expr own_begin(const Expr &segment) const { return segment * length_; }
+    Expr own(const Expr &segment) const { return begin(segment) + length_ - own_begin(segment); }
     Expr first_cell(const Expr &segment) const { return (begin(segment) + axes_[0].skipped) / axes_[0].stride; }
     /// So many results of its first cell lie before it.
     Expr early(const Expr &segment) const { return (begin(segment) + axes_[0].skipped) % axes_[0].stride; }

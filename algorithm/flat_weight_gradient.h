@@ -99,7 +99,7 @@ class WeightGradientSum {
             seen.push_back(cells[d - 1]);
         }
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
-        const Expr count = select(there_is, own(v.segment), 0), run = run_from(cells, count);
+        const Expr count = select(there_is, places_.own(v.segment), 0), run = run_from(cells, count);
         const Expr is_turned =
             f_.entries_in_vectors ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
         const Expr turned = select(is_turned, rounded_up(run, vector), 0);
@@ -162,7 +162,7 @@ class WeightGradientSum {
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
-            places_.seen(r[2] * places_.pitch() + first(v.segment) - places_.begin(v.segment) + cell, 0) * of_place_ * of_pairs();
+            places_.seen(r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + cell, 0) * of_place_ * of_pairs();
     }
     Expr most_cells() const { return places_.rows() * together(places_.length()); }
     Expr together(const Expr &cells) const {
@@ -170,8 +170,6 @@ class WeightGradientSum {
         return count == 1 ? cells : rounded_up(cells, count) * count;
     }
     Expr cells_before(const Expr &row) const { return f_.cells_before(row, f_.v.segment, f_.v.tile); }
-    Expr first(const Expr &segment) const { return segment * places_.length(); }
-    Expr own(const Expr &segment) const { return places_.begin(segment) + places_.length() - first(segment); }
     Expr input_row(const Expr &row, int i) const { return f_.input_rows(row, f_.v.segment, f_.v.tile)[i]; }
 
     // Vectors of cells become vectors of channels; the last one of a run begins early. Channels beyond the last repeat it, and
@@ -209,7 +207,7 @@ class WeightGradientSum {
     Expr input_element(const Expr &cell, const Expr &row, const Expr &channel) const {
         const FlatGemmVars &v = f_.v;
         const std::vector<FlatAxis> &axes = places_.axes();
-        std::vector<Expr> index{promised(first(v.segment) + cell, axes[0].cells)};
+        std::vector<Expr> index{promised(places_.own_begin(v.segment) + cell, axes[0].cells)};
         for (int d = 1; d < rank_; d++) index.push_back(promised(input_row(row, d - 1), axes[d].cells));
         index.insert(index.end(), {promised(channel, channels()), v.group, promised(input_row(row, rank_ - 1), places_.images())});
         return load_(input_(index));

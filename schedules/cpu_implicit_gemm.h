@@ -24,6 +24,8 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 
+#include <vector>
+
 #include "algorithm/flat_gemm_funcs.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
@@ -53,6 +55,14 @@ inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
         for (int stride : {1, 2, 3, 4})
             if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(f.read_stride == stride);
     }
+}
+
+/// The body of a weight gradient's loops over tiles and their segments has one of each. Halide sees that by itself only where it
+/// partitions these loops, which compiles all of the body six times.
+inline void bound_to_one_segment(const FlatGemmVars &v, const std::vector<Halide::Func> &funcs) {
+    for (Halide::Func func : funcs)
+        for (const Halide::Var &arg : func.args())
+            if (arg.name() == v.segment.name() || arg.name() == v.tile.name()) func.bound_extent(arg, 1);
 }
 
 /// The copies of pictures whose channels are in vectors: by vectors of channels; where channels lie apart, by vectors of cells,

@@ -73,17 +73,9 @@ struct CpuWeightGradientCells : CpuSchedule {
 
         f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.element, width).bound_extent(v.lane, f.lanes)
             .bound_extent(v.entry, f.outputs).vectorize(v.element).unroll(v.lane).unroll(v.entry);
-        bound_to_one_segment(f);
+        bound_to_one_segment(v, {f.span, f.seen_rows, f.gaps, f.staged, f.input_rows, f.cell_count, f.staged_input, f.tile_sum});
         f.tile_sum.update().reorder({v.element, v.lane, v.entry, f.summed_cells.x}).vectorize(v.element).unroll(v.lane)
             .unroll(v.entry);
-    }
-
-  private:
-    // See cpu_weight_gradient_implicit_gemm.h.
-    void bound_to_one_segment(FlatWeightGradientFuncs &f) const {
-        for (Halide::Func func : {f.span, f.seen_rows, f.gaps, f.staged, f.input_rows, f.cell_count, f.staged_input, f.tile_sum})
-            for (const Halide::Var &arg : func.args())
-                if (arg.name() == f.v.segment.name() || arg.name() == f.v.tile.name()) func.bound_extent(arg, 1);
     }
 };
 

@@ -124,20 +124,12 @@ struct CpuWeightGradientProduct : CpuSchedule {
 
         f.tile_sum.compute_at(f.part_sum, v.panel).bound_extent(v.lane, f.lanes).bound_extent(v.entry, f.outputs)
             .vectorize(v.lane, width).unroll(v.lane).unroll(v.entry);
-        bound_to_one_segment(f);
+        bound_to_one_segment(v, {f.span, f.seen_rows, f.gaps, f.staged, f.turned_cells, f.input_rows, f.cells_before, f.cell_places,
+                                 f.staged_input, f.turned_input, f.input_pairs, f.seen_pairs, f.tile_sum});
         sum_cells(f, v.lane, v.entry);
     }
 
   private:
-    // The body of the loops over tiles and their segments has one of each. Halide sees that by itself only where it partitions
-    // these loops, which compiles all of the body six times.
-    void bound_to_one_segment(FlatWeightGradientFuncs &f) const {
-        for (Halide::Func func : {f.span, f.seen_rows, f.gaps, f.staged, f.turned_cells, f.input_rows, f.cells_before,
-                                  f.cell_places, f.staged_input, f.turned_input, f.input_pairs, f.seen_pairs, f.tile_sum})
-            for (const Halide::Var &arg : func.args())
-                if (arg.name() == f.v.segment.name() || arg.name() == f.v.tile.name()) func.bound_extent(arg, 1);
-    }
-
     void stage_pairs(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
