@@ -3,8 +3,8 @@
 // its channels goes through shared memory, so that neighbouring lanes read neighbouring channels and write neighbouring numbers.
 #include "Halide.h"
 #include "algorithm/fast_division.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/channel_packing.h"
+#include "generators/lowering_passes.h"
 
 namespace conv_transpose {
 
@@ -29,7 +29,7 @@ class PackChannelsFirst : public Halide::Generator<PackChannelsFirst>, public Ch
     void schedule() {
         using namespace Halide;
         constexpr int warps = 8, lanes = 32, spare_words = 1;
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         picture.dim(0).set_stride(Expr()), picture.dim(1).set_stride(1);
         declare_beginnings();
         Var round{"round"}, position_round{"position_round"}, lane{"lane"}, warp{"warp"};

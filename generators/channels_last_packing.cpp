@@ -2,8 +2,8 @@
 // (weight_gradient_implicit_gemm.h), and what reads tensor maps (Computation::packed_rows). Channels are filled up to whole
 // 16 bytes with zeros. Pictures come in any layout: their strides are the caller's.
 #include "Halide.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/channel_packing.h"
+#include "generators/lowering_passes.h"
 
 namespace conv_transpose {
 
@@ -40,7 +40,7 @@ class PackChannelsLast : public Halide::Generator<PackChannelsLast>, public Chan
 
     void schedule() {
         using namespace Halide;
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         const int values = values_of_row();
         const auto multiple = [values](const Expr &e) { return e / values * values; };
         picture.dim(0).set_stride(Expr());

@@ -2,8 +2,8 @@
 // they are given.
 #include "Halide.h"
 #include "algorithm/element_operations.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/any_tensors.h"
+#include "generators/lowering_passes.h"
 
 namespace conv_transpose {
 
@@ -32,7 +32,7 @@ class Convert : public Halide::Generator<Convert>, public DescribedGenerator {
             Halide::Func(packed).vectorize(position, 8, Halide::TailStrategy::GuardWithIf);
             return;
         }
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         Halide::Var block{"block"}, thread{"thread"};
         Halide::Func(packed).fuse(position, channel, position)
             .split(position, block, thread, 64, Halide::TailStrategy::GuardWithIf)

@@ -8,6 +8,7 @@
 #include "Halide.h"
 #include "algorithm/weight_layouts.h"
 #include "compiler/passes/device_assertions.h"
+#include "compiler/passes/kernel_constants.h"
 #include "compiler/passes/store_bases.h"
 #include "compiler/passes/word_accesses.h"
 #include "generators/any_tensors.h"
@@ -104,6 +105,7 @@ struct GatherGenerator : AnyTensors {
         if (funcs_.place.defined() && !(tile.vector() > 1 && of_forward))
             pipeline.add_custom_lowering_pass(new StoreBases(funcs_.place.name(), funcs_.finished.name()));
         if (tile.vector() > 1) pipeline.add_custom_lowering_pass(new WordAccesses);
+        pipeline.add_custom_lowering_pass(new KernelConstants);
     }
 
     void define_sum(const Halide::Expr &initial, const Halide::Expr &product) {

@@ -10,8 +10,8 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/tensor_layout.h"
 #include "algorithm/weight_layouts.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/format_text.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -78,7 +78,7 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
 
     void schedule() {
         using namespace Halide;
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         weight.dim(0).set_stride(Expr());
         for (int d = rank; d < rank + 3; d++) weight.dim(d).set_min(0);
         for (int d = 0; d < 5; d++) packed_->dim(d).set_min(0);

@@ -6,6 +6,7 @@
 #include "compiler/passes/async_copies.h"
 #include "compiler/passes/device_assertions.h"
 #include "compiler/passes/guarded_pipeline.h"
+#include "compiler/passes/kernel_constants.h"
 #include "compiler/passes/private_accumulators.h"
 #include "compiler/passes/software_pipeline.h"
 #include "compiler/passes/tensor_boxes.h"
@@ -13,6 +14,12 @@
 #include "compiler/passes/uniform_choices.h"
 
 namespace conv_transpose {
+
+/// What packs, turns or adds has no others. The last pass, as others look for divisions.
+inline void add_passes_of_any_kernel(Halide::Pipeline pipeline) {
+    pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+    pipeline.add_custom_lowering_pass(new KernelConstants);
+}
 
 /// For CUDA cores. `pipelined` is for schedules whose `stages` are more than one.
 template <class Schedule>
@@ -60,6 +67,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
         }
     }
     pipeline.add_custom_lowering_pass(new SoftwarePipelinePass(pipelined));
+    pipeline.add_custom_lowering_pass(new KernelConstants);
 }
 
 }  // namespace conv_transpose

@@ -4,7 +4,7 @@
 #include "algorithm/gather.h"
 #include "algorithm/tf32.h"
 #include "algorithm/weight_layouts.h"
-#include "compiler/passes/device_assertions.h"
+#include "generators/lowering_passes.h"
 #include "generators/packing_arguments.h"
 
 namespace conv_transpose {
@@ -43,7 +43,7 @@ class PackManyTaps : public Halide::Generator<PackManyTaps>, public TensorCorePa
     void schedule() {
         using namespace Halide;
         declare_packing();
-        this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(this->get_pipeline());
         packed.dim(0).set_bounds(0, 256), packed.dim(2).set_bounds(0, parts);
         packed.set_host_alignment(16);
         constexpr auto guard = TailStrategy::GuardWithIf;

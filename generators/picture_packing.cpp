@@ -7,7 +7,7 @@
 #include "algorithm/fast_division.h"
 #include "algorithm/tensor_core_operands.h"
 #include "algorithm/tf32.h"
-#include "compiler/passes/device_assertions.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -58,7 +58,7 @@ class PackPictures : public Halide::Generator<PackPictures>, public DescribedGen
         packed.dim(3).set_bounds(0, planes()).set_stride(4 * packed.dim(1).extent() * packed.dim(2).extent());
         packed.set_host_alignment(16);
         turned ? schedule_turned() : schedule_along_channels();
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
     }
 
     void describe(KernelDescription &description) override {

@@ -1,8 +1,8 @@
 // Pictures with channels innermost, turned to positions innermost: numbers are moved, no more. What is computed in channels_last
 // may be asked for in channels_first (Computation::turned).
 #include "Halide.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/channel_packing.h"
+#include "generators/lowering_passes.h"
 
 namespace conv_transpose {
 
@@ -22,7 +22,7 @@ class TurnPictures : public Halide::Generator<TurnPictures>, public ChannelPacki
     void schedule() {
         using namespace Halide;
         constexpr int warps = 8, lanes = 32, tile_positions = 64;
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         picture.dim(0).set_stride(Expr()), picture.dim(1).set_stride(1);
         declare_beginnings();
         Func(packed)

@@ -7,8 +7,8 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/fast_division.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/format_text.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -47,7 +47,7 @@ class RowPacking : public DescribedGenerator {
 
     /// The picture's coordinates begin at 0 from dimension `from_zero` on.
     void declare(Pipeline pipeline, int from_zero) {
-        pipeline.add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(pipeline);
         const auto multiple = [&](const Expr &e) { return e / values() * values(); };
         const int dimensions = packed_->dimensions();
         picture.dim(0).set_stride(Expr());

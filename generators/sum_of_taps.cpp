@@ -7,8 +7,8 @@
 #include "algorithm/epilogue.h"
 #include "algorithm/per_axis.h"
 #include "algorithm/tap_walk.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/axis_inputs.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -64,7 +64,7 @@ class SumOfTaps : public Halide::Generator<SumOfTaps>, public DescribedGenerator
     // under way together.
     void schedule() {
         using namespace Halide;
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         for (int d = rank; d < rank + 3; d++) partial.dim(d).set_min(0);
         for (int d = 0; d < rank + 2; d++) output_->dim(d).set_min(0);
         partial.dim(0).set_stride(Expr()), output_->dim(0).set_stride(Expr());

@@ -6,9 +6,9 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/per_axis.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/axis_inputs.h"
 #include "generators/format_text.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -66,7 +66,7 @@ class PackTaps : public Halide::Generator<PackTaps>, public DescribedGenerator {
     // write 64 bytes of a position, of short rows one writes all; their neighbours read neighbouring positions.
     void schedule() {
         using namespace Halide;
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
         const int values = 16 / halide_type(given).bytes();
         const auto multiple = [values](const Expr &e) { return e / values * values; };
         picture.dim(0).set_stride(Expr());

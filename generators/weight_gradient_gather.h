@@ -11,6 +11,7 @@
 #include "algorithm/gather_funcs.h"
 #include "algorithm/strided_axis.h"
 #include "compiler/passes/device_assertions.h"
+#include "compiler/passes/kernel_constants.h"
 #include "compiler/passes/word_accesses.h"
 #include "generators/any_weight_gradient.h"
 
@@ -82,6 +83,7 @@ class WeightGradientGather : public Halide::Generator<WeightGradientGather<Sched
             this->get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
         if (this->get_target().has_gpu_feature() && schedule_params.tile().of_groups())
             this->get_pipeline().add_custom_lowering_pass(new WordAccesses);
+        this->get_pipeline().add_custom_lowering_pass(new KernelConstants);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }

@@ -39,7 +39,10 @@ struct WeightGradientProductGenerator : DescribedGenerator {
     void apply_schedule(Halide::Pipeline pipeline, bool through_first_cache = false) {
         schedule_params.apply(f_);
         if constexpr (Schedule::on_tensor_cores) add_tensor_core_passes(pipeline, schedule_params, through_first_cache);
-        else add_cuda_core_passes(pipeline, schedule_params, {.load_offsets = true});
+        else {
+            add_cuda_core_passes(pipeline, schedule_params, {.load_offsets = true});
+            pipeline.add_custom_lowering_pass(new KernelConstants);
+        }
     }
 
     void describe_product(Family family, int chunk_positions, const Halide::Target &target, KernelDescription &description) {

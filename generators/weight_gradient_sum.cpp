@@ -6,8 +6,8 @@
 #include "Halide.h"
 #include "algorithm/element_operations.h"
 #include "algorithm/fast_division.h"
-#include "compiler/passes/device_assertions.h"
 #include "generators/format_text.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -46,7 +46,7 @@ class WeightGradientSum : public Halide::Generator<WeightGradientSum>, public De
         for (int d = 0; d < 5; d++) partial.dim(d).set_min(0);
         for (int d = 0; d < 3; d++) sum.dim(d).set_min(0);
         slices > 1 ? schedule_slices() : schedule_whole();
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
     }
 
     void describe(KernelDescription &description) override {

@@ -6,7 +6,7 @@
 #include "algorithm/epilogue.h"
 #include "algorithm/fast_division.h"
 #include "algorithm/winograd.h"
-#include "compiler/passes/device_assertions.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -82,7 +82,7 @@ class WinogradOutputs : public Halide::Generator<WinogradOutputs>, public Descri
         for (Func *f : {&half, &tile_output})
             f->compute_at(output, thread).store_in(MemoryType::Register)
                 .bound_extent(lane, 1).bound_extent(row_of_phases, 1).unroll(x).never_partition_all();
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
     }
 
     void describe(KernelDescription &description) override {

@@ -3,7 +3,7 @@
 #include "Halide.h"
 #include "algorithm/fast_division.h"
 #include "algorithm/winograd.h"
-#include "compiler/passes/device_assertions.h"
+#include "generators/lowering_passes.h"
 #include "schedules/shared/kernel_description.h"
 
 namespace conv_transpose {
@@ -74,7 +74,7 @@ class WinogradTiles : public Halide::Generator<WinogradTiles>, public DescribedG
         element.bound(i, 0, extent(points_w)).bound(j, 0, extent(points_h)).unroll(i).unroll(j);
         across.bound(i, 0, points_w).bound(j, 0, extent(points_h)).unroll(i).unroll(j);
         down.bound(point, 0, count()).unroll(point);
-        get_pipeline().add_custom_lowering_pass(new RemoveDeviceAssertions);
+        add_passes_of_any_kernel(get_pipeline());
     }
 
     void describe(KernelDescription &description) override {

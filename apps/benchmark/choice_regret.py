@@ -16,6 +16,7 @@ def parse_arguments():
     parser.add_argument("--benchmark", required=True, help="the program")
     parser.add_argument("--shapes", action="append", required=True, help="file with a problem string and a name a line")
     parser.add_argument("--seconds", type=float, default=0.02, help="timed work for each kernel and problem")
+    parser.add_argument("--first", type=int, default=0, help="time as many that the estimate prefers (default: all)")
     parser.add_argument("--worst", type=int, default=10, help="rows of the table")
     parser.add_argument("options", nargs="*", help="the benchmark's own: --operation, --precision, --format, --layout")
     return parser.parse_args()
@@ -50,7 +51,7 @@ def regrets(of_all, of_chosen):
 
 def main():
     arguments = parse_arguments()
-    of_all = measurements(arguments, "--kernel", "all", "--give-up-ratio", "3")
+    of_all = measurements(arguments, "--kernel", "all", "--first", str(arguments.first), "--give-up-ratio", "3")
     of_chosen = measurements(arguments)
     found = regrets(of_all, of_chosen)
     if not found:

@@ -14,6 +14,7 @@ namespace {
 struct CommandLine {
     std::vector<std::string> problems, shapes;
     std::vector<std::string> kernels;
+    size_t first = 0;
     std::string series, csv, json;
     PlanOptions options;
     TensorFormat format;
@@ -50,6 +51,7 @@ void declare(CLI::App &app, CommandLine &line) {
     app.add_option("--format", line.format.type, "Elements of all tensors")->transform(CLI::CheckedTransformer(types));
     app.add_option("--layout", line.format.layout, "Of all tensors")->transform(CLI::CheckedTransformer(layouts));
     app.add_option("--kernel", line.kernels, "Names of kernels, or 'all' for every one that accepts the problem");
+    app.add_option("--first", line.first, "Of 'all' only as many, which the estimate takes to be the fastest");
     app.add_flag("--bias", line.options.epilogue.bias, "Add a bias");
     app.add_flag("--packed-weights", line.rules.packed_weights, "Pack weights once, before the clock starts");
     app.add_option("--seconds", line.rules.seconds, "Timed work for each kernel and problem")
@@ -82,7 +84,8 @@ std::vector<NamedProblem> problems(const CommandLine &line) {
 std::vector<std::string> kernel_names(const CommandLine &line, const NamedProblem &problem) {
     if (line.kernels.empty()) return {""};
     if (line.kernels != std::vector<std::string>{"all"}) return line.kernels;
-    const auto names = kernels_for(problem.problem, line.options);
+    auto names = kernels_for(problem.problem, line.options);
+    if (line.first > 0 && names.size() > line.first) names.resize(line.first);
     return {names.begin(), names.end()};
 }
 

@@ -26,6 +26,36 @@ class DependenceOrCall : public Dependence {
     void visit(const Call *) override { any = true; }
 };
 
+Expr upper_half(const Expr &a, const Expr &b) {
+    return Call::make(UInt(32), "llvm.nvvm.mulhi.ui", {a, b}, Call::PureExtern);
+}
+
+// By a number from 1 on that is the same for all threads, of which the host makes a multiplier and a shift (T. Granlund and
+// P. Montgomery, Division by invariant integers using multiplication, 1994): of d, with b = ceil(log2 d), ceil(2^(31 + b) / d) for
+// numbers below 2^31, and floor(2^32 (2^b - d) / d) + 1 for all of 32 bits.
+struct Divisor {
+    Expr multiplier, shift;  // of numbers below 2^31
+    Expr wide_multiplier;    // of others
+    Expr least_shift, rest_of_shift;
+
+    // Rounded down.
+    Expr quotient(const Expr &n, bool is_from_zero_on) const {
+        if (n.type().is_uint()) return wide_quotient(n);
+        if (is_from_zero_on) return narrow_quotient(n);
+        const Expr below_zero = n >> 31;
+        return narrow_quotient(n ^ below_zero) ^ below_zero;
+    }
+
+  private:
+    Expr narrow_quotient(const Expr &n) const {
+        return cast<int>(upper_half(cast<uint32_t>(n) << 1, multiplier) >> shift);
+    }
+    Expr wide_quotient(const Expr &n) const {
+        const Expr half = upper_half(n, wide_multiplier);
+        return (half + ((n - half) >> least_shift)) >> rest_of_shift;
+    }
+};
+
 class TakeConstants : public IRMutator {
   public:
     std::vector<std::pair<std::string, Expr>> taken;
@@ -35,6 +65,7 @@ class TakeConstants : public IRMutator {
 
     std::set<std::string> bound_;
     std::map<std::string, Expr> constants_;
+    Scope<Interval> intervals_;
 
     bool is_constant(const Expr &e) const {
         if (!e.type().is_scalar() || !e.type().is_int_or_uint() || e.type().bits() != 32) return false;
@@ -57,6 +88,7 @@ class TakeConstants : public IRMutator {
         constants_.erase(op->name);
         if (constant) constants_[op->name] = take(value);
         else bound_.insert(op->name);
+        ScopedBinding<Interval> interval(is_from_zero_on(value), intervals_, op->name, from_zero_on());
         auto body = mutate(op->body);
         constants_.erase(op->name);
         if (shadowed.defined()) constants_[op->name] = shadowed;
@@ -71,11 +103,40 @@ class TakeConstants : public IRMutator {
     }
     Stmt visit(const For *op) override {
         bound_.insert(op->name);
+        ScopedBinding<Interval> interval(is_from_zero_on(op->min), intervals_, op->name, from_zero_on());
         return IRMutator::visit(op);
     }
-    Expr visit(const Div *op) override { return quotient(IRMutator::visit(op)); }
-    Expr visit(const Mod *op) override { return quotient(IRMutator::visit(op)); }
-    Expr quotient(const Expr &e) { return is_constant(e) ? take(e) : e; }
+    Expr visit(const Div *op) override { return divided(IRMutator::visit(op)); }
+    Expr visit(const Mod *op) override { return divided(IRMutator::visit(op)); }
+    Expr divided(const Expr &e) {
+        if (is_constant(e)) return take(e);
+        const auto *quotient = e.as<Div>();
+        const auto *rest = e.as<Mod>();
+        if (!quotient && !rest) return e;
+        const Expr number = quotient ? quotient->a : rest->a, by = quotient ? quotient->b : rest->b;
+        if (is_const(by) || !is_constant(by)) return e;
+        const Expr n = number.as<Variable>() ? number : Variable::make(number.type(), unique_name("dividend"));
+        const Expr divided = divisor(take(by)).quotient(n, is_from_zero_on(number));
+        const Expr result = quotient ? divided : n - divided * take(by);
+        return number.as<Variable>() ? result : Let::make(n.as<Variable>()->name, number, result);
+    }
+    static Interval from_zero_on() { return {0, Interval::pos_inf()}; }
+    bool is_from_zero_on(const Expr &number) const {
+        if (number.type() != Int(32)) return false;
+        const Interval interval = bounds_of_expr_in_scope(number, intervals_);
+        return interval.has_lower_bound() && is_const_one(simplify(interval.min >= 0));
+    }
+    Divisor divisor(const Expr &by) {
+        const Expr d = cast<uint64_t>(by), one = make_one(UInt(64));
+        const Expr bits = take(cast<uint32_t>(32 - count_leading_zeros(cast<uint32_t>(max(by, make_one(by.type())) - 1))));
+        const auto unless_zero = [&](const Expr &number) {
+            return take(select(by > 0, cast<uint32_t>(number / max(d, one)), make_zero(UInt(32))));
+        };
+        if (by.type().is_int()) return {unless_zero((one << (31 + cast<uint64_t>(bits))) + d - 1), bits, {}, {}, {}};
+        const Expr wide = unless_zero((((one << cast<uint64_t>(bits)) - d) << 32) + d);
+        const Expr least = make_one(UInt(32));
+        return {{}, {}, wide, take(min(bits, least)), take(max(bits, least) - least)};
+    }
 };
 
 }  // namespace
