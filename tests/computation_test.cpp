@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
+#include "choice/estimated_time.h"
 #include "choice/input_cells.h"
 #include "choice/kernel_choice.h"
 #include "choice/partial_sums.h"
@@ -473,20 +475,22 @@ TEST(Computation, OfFewBlocksIsASumOfPartsOfSteps) {
     EXPECT_EQ(split("n16ic512oc128ih64iw64kh3kw3").partial_sums, 1) << "many blocks";
 }
 
-TEST(LikelyKernels, BeginWithThePreferredOneAndNameEachOnce) {
-    for (const char *text : {"n2ic64oc32ih20iw20kh4kw4sh2sw2ph1pw1", "n1g8ic8oc8ih20iw20kh3kw3", "n1ic64oc2iw400kw16sw8pw4"}) {
-        const Problem problem = Problem::parse(text);
-        PlanOptions options;
-        options.device = Device::cpu;
-        const auto all = likely_kernels(problem, options, Device::cpu, 1000);
-        auto names = kernels_for(problem, options), sorted = all;
-        ASSERT_EQ(all.size(), names.size()) << text;
-        EXPECT_EQ(all[0], Plan(problem, options).kernel()) << text;
-        std::sort(names.begin(), names.end()), std::sort(sorted.begin(), sorted.end());
-        EXPECT_EQ(sorted, names) << text;
-        const auto two = likely_kernels(problem, options, Device::cpu, 2);
-        EXPECT_EQ(two, decltype(all)(all.begin(), all.begin() + 2)) << text;
-    }
+TEST(AcceptingKernels, BeginWithThePreferredOneAndGoOnByTheEstimate) {
+    for (const char *text : {"n2ic64oc32ih20iw20kh4kw4sh2sw2ph1pw1", "n1g8ic8oc8ih20iw20kh3kw3", "n1ic64oc2iw400kw16sw8pw4"})
+        for (const Precision precision : {Precision::float32, Precision::tf32}) {
+            const Problem problem = Problem::parse(text);
+            PlanOptions options;
+            options.device = Device::cuda, options.precision = precision;
+            const std::vector<Candidate> all = accepting_candidates(problem, options, Device::cuda);
+            if (all.empty()) continue;  // in a build without CUDA
+            EXPECT_EQ(all[0].kernel.name, chosen_candidate(problem, options, Device::cuda).kernel.name) << text;
+            std::set<std::string_view> names;
+            for (const Candidate &c : all) names.insert(c.kernel.name);
+            EXPECT_EQ(names.size(), all.size()) << text;
+            const auto estimated = [](const Candidate &c) { return has_estimate(c.kernel); };
+            for (size_t i = 2; i < all.size(); i++)
+                if (estimated(all[i]) && estimated(all[i - 1])) EXPECT_GE(all[i].seconds, all[i - 1].seconds) << text << ", " << i;
+        }
 }
 
 }  // namespace

@@ -267,7 +267,8 @@ std::vector<KernelInfo> kernels();
 /// where a pack is broken or was made for another version of this library. Packs stay until the program ends.
 void load_kernels(const std::string &directory);
 
-/// Names of the kernels that accept this problem with these options, in order of preference; options.kernel is ignored.
+/// Names of the kernels that accept this problem with these options: the one that a plan takes, the others by how long the estimate
+/// says that they take, and those that it knows nothing of; options.kernel is ignored.
 std::vector<std::string_view> kernels_for(const Problem &problem, const PlanOptions &options = {});
 
 /// Whether a CUDA plan can run here: a driver, a device, and CUDA kernels in this build.

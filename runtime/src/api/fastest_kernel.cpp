@@ -6,7 +6,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "choice/kernel_choice.h"
 #include "conv_transpose/device_memory.h"
 #include "conv_transpose/device_timer.h"
 
@@ -84,7 +83,9 @@ std::string fastest_kernel(const Problem &problem, const PlanOptions &options, c
     synchronize(estimated.device(), stream);
     std::string fastest, refusal;
     double best = std::numeric_limits<double>::infinity();
-    for (const std::string_view name : likely_kernels(problem, of_candidate, estimated.device(), rules.candidates)) {
+    std::vector<std::string_view> names = kernels_for(problem, of_candidate);
+    names.resize(std::min(names.size(), static_cast<std::size_t>(rules.candidates)));
+    for (const std::string_view name : names) {
         try {
             of_candidate.kernel = name;
             const MeasuredPlan plan(problem, of_candidate, arguments, rules.packed_weights);

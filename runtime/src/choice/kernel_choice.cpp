@@ -211,27 +211,18 @@ std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOp
     const Request request{problem, options, device};
     Candidates all = request.accepting();
     if (all.empty()) return all;
-    const size_t best = preferred(all, options.precision);
-    Candidates ordered{all[best]};
-    for (size_t i = 0; i < all.size(); i++)
-        if (i != best) ordered.push_back(all[i]);
-    return ordered;
-}
-
-std::vector<std::string_view> likely_kernels(const Problem &problem, const PlanOptions &options, Device device, int most) {
-    const Candidates all = accepting_candidates(problem, options, device);
+    const Candidate &best = all[preferred(all, options.precision)];
     // Rates of CPU kernels are those of vectors of one width.
     const auto comparable_time = [&](const Candidate &c) {
-        return vector_of(c.kernel) == vector_of(all[0].kernel) ? expected_time(c) : std::numeric_limits<double>::infinity();
+        return vector_of(c.kernel) == vector_of(best.kernel) ? expected_time(c) : std::numeric_limits<double>::infinity();
     };
-    std::vector<std::pair<double, std::string_view>> others;
-    for (size_t i = 1; i < all.size(); i++) others.emplace_back(comparable_time(all[i]), all[i].kernel.name);
+    std::vector<std::pair<double, const Candidate *>> others;
+    for (const Candidate &c : all)
+        if (&c != &best) others.emplace_back(comparable_time(c), &c);
     std::stable_sort(others.begin(), others.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
-    std::vector<std::string_view> names;
-    if (!all.empty()) names.push_back(all[0].kernel.name);
-    for (const auto &[time, name] : others)
-        if (static_cast<int>(names.size()) < most) names.push_back(name);
-    return names;
+    Candidates ordered{best};
+    for (const auto &[time, c] : others) ordered.push_back(*c);
+    return ordered;
 }
 
 }  // namespace conv_transpose

@@ -2,7 +2,6 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_KERNEL_CHOICE_H
 #define CONV_TRANSPOSE_RUNTIME_KERNEL_CHOICE_H
 
-#include <string_view>
 #include <vector>
 
 #include "choice/candidate.h"
@@ -13,11 +12,8 @@ namespace conv_transpose {
 /// cannot serve.
 Candidate chosen_candidate(const Problem &problem, const PlanOptions &options, Device device);
 
-/// All that would do, the preferred one first.
+/// All that would do: the preferred one, those that an estimate compares, the fastest first, the rest by preference.
 std::vector<Candidate> accepting_candidates(const Problem &problem, const PlanOptions &options, Device device);
-
-/// Names of those, at most so many, that should be fastest: the preferred one, others by estimate, the rest by preference.
-std::vector<std::string_view> likely_kernels(const Problem &problem, const PlanOptions &options, Device device, int most);
 
 }  // namespace conv_transpose
 
