@@ -15,8 +15,9 @@ inline Division divide_plainly(const Halide::Expr &number, const Halide::Expr &d
     return {number / divisor, number % divisor};
 }
 
-/// On GPUs. A division takes some fifty instructions; its reciprocal does not change in the loop. What the
-/// reciprocal gives is the quotient or one less. The upper half of a product of 64 bits would be the same,
+/// On GPUs, by what changes with phases. A division takes some fifty instructions; its reciprocal does not change in the loop. What
+/// the reciprocal gives is the quotient or one less. By numbers that the host knows plain divisions become products in any case
+/// (compiler/passes/kernel_constants.h). The upper half of a product of 64 bits would be the same,
 /// and is in tests/ptx_machine, but results on a GPU were wrong with it (ptxas 13.0).
 inline Division divide(const Halide::Expr &number, const Halide::Expr &divisor) {
     using namespace Halide;

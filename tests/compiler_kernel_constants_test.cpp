@@ -28,12 +28,12 @@ class RunOnHost : public IRMutator {
   private:
     using IRMutator::visit;
     Stmt visit(const For *op) override {
-        if (in_kernel_) {
-            return For::make(op->name, op->min, op->extent, ForType::Serial, op->partition_policy, DeviceAPI::None, mutate(op->body));
-        }
+        const auto loop = [&](ForType type, DeviceAPI device, const Stmt &body) {
+            return For::make(op->name, op->min, op->extent, type, op->partition_policy, device, body);
+        };
+        if (in_kernel_) return loop(ForType::Serial, DeviceAPI::None, mutate(op->body));
         in_kernel_ = true;
-        Stmt kernel = KernelConstants().mutate(
-            For::make(op->name, op->min, op->extent, ForType::GPUBlock, op->partition_policy, DeviceAPI::CUDA, op->body));
+        Stmt kernel = KernelConstants().mutate(loop(ForType::GPUBlock, DeviceAPI::CUDA, op->body));
         kernel = mutate(kernel);
         in_kernel_ = false;
         return kernel;
@@ -116,12 +116,14 @@ void expect_quotients(T by) {
 }
 
 TEST(KernelConstants, QuotientsOfSignedNumbersAreExact) {
-    for (const int by : {1, 2, 3, 5, 6, 7, 10, 28, 641, 65535, 65536, 65537, 1000003, 1 << 30, (1 << 30) + 1, 2147483646, 2147483647})
+    for (const int by : {1, 2, 3, 5, 6, 7, 10, 28, 641, 65535, 65536, 65537, 1000003, 1 << 30, (1 << 30) + 1, 2147483646,
+                         2147483647})
         expect_quotients<int32_t>(by);
 }
 
 TEST(KernelConstants, QuotientsOfUnsignedNumbersAreExact) {
-    for (const uint32_t by : {1u, 2u, 3u, 5u, 7u, 10u, 641u, 65537u, 1u << 30, (1u << 30) + 1, 1u << 31, (1u << 31) + 1, 4294967295u})
+    for (const uint32_t by : {1u, 2u, 3u, 5u, 7u, 10u, 641u, 65537u, 1u << 30, (1u << 30) + 1, 1u << 31, (1u << 31) + 1,
+                              4294967295u})
         expect_quotients<uint32_t>(by);
 }
 

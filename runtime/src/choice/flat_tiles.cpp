@@ -77,8 +77,8 @@ class Cut {
             copied_floats = 2 * second_cache, results += double(entries_) / 2;
             least_ = std::clamp<int64_t>(3 * x_.pitch * seen_rows_, 512, 4096);
         }
-        // Results of short sums are stored in longer runs than with 1024: input gradients of k4 s2, 64 to one channel of 256x256, take
-        // 0.85 of the time, of k2 s2, 24 to one of 368x368, 0.78, of k2 s2, 640 to four, 32 of 14x24, 1.1 (EPYC, 2026-11-29).
+        // Results of short sums are stored in longer runs than with 1024: input gradients of k4 s2, 64 to one channel of 256x256,
+        // take 0.85 of the time, of k2 s2, 24 to one of 368x368, 0.78; 640 to four, 32 of 14x24, 1.1 (EPYC, 2026-11-29).
         const int64_t most = is_winograd() ? 1024 : 4096;
         wanted_ = std::clamp(static_cast<int64_t>(std::min(copied_floats / summed(), result_floats / results)), least_, most);
     }
