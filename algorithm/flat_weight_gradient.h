@@ -161,8 +161,9 @@ class WeightGradientSum {
         RDom &r = f_.placed;
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
+        const Expr place = r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + cell;
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
-            places_.seen(r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + cell, 0) * of_place_ * of_pairs();
+            places_.seen(place, 0) * of_place_ * of_pairs();
     }
     Expr most_cells() const { return places_.rows() * together(places_.length()); }
     Expr together(const Expr &cells) const {

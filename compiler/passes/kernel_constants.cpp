@@ -30,32 +30,6 @@ Expr upper_half(const Expr &a, const Expr &b) {
     return Call::make(UInt(32), "llvm.nvvm.mulhi.ui", {a, b}, Call::PureExtern);
 }
 
-// By a number from 1 on that is the same for all threads, of which the host makes a multiplier and a shift (T. Granlund and
-// P. Montgomery, Division by invariant integers using multiplication, 1994): of d, with b = ceil(log2 d), ceil(2^(31 + b) / d) for
-// numbers below 2^31, and floor(2^32 (2^b - d) / d) + 1 for all of 32 bits.
-struct Divisor {
-    Expr multiplier, shift;  // of numbers below 2^31
-    Expr wide_multiplier;    // of others
-    Expr least_shift, rest_of_shift;
-
-    // Rounded down.
-    Expr quotient(const Expr &n, bool is_from_zero_on) const {
-        if (n.type().is_uint()) return wide_quotient(n);
-        if (is_from_zero_on) return narrow_quotient(n);
-        const Expr below_zero = n >> 31;
-        return narrow_quotient(n ^ below_zero) ^ below_zero;
-    }
-
-  private:
-    Expr narrow_quotient(const Expr &n) const {
-        return cast<int>(upper_half(cast<uint32_t>(n) << 1, multiplier) >> shift);
-    }
-    Expr wide_quotient(const Expr &n) const {
-        const Expr half = upper_half(n, wide_multiplier);
-        return (half + ((n - half) >> least_shift)) >> rest_of_shift;
-    }
-};
-
 class TakeConstants : public IRMutator {
   public:
     std::vector<std::pair<std::string, Expr>> taken;
@@ -115,9 +89,9 @@ class TakeConstants : public IRMutator {
         if (!quotient && !rest) return e;
         const Expr number = quotient ? quotient->a : rest->a, by = quotient ? quotient->b : rest->b;
         if (is_const(by) || !is_constant(by)) return e;
-        const Expr n = number.as<Variable>() ? number : Variable::make(number.type(), unique_name("dividend"));
-        const Expr divided = divisor(take(by)).quotient(n, is_from_zero_on(number));
-        const Expr result = quotient ? divided : n - divided * take(by);
+        const Expr n = number.as<Variable>() ? number : Variable::make(number.type(), unique_name("dividend")), d = take(by);
+        const Expr divided = rounded_down(n, d, is_from_zero_on(number));
+        const Expr result = quotient ? divided : n - divided * d;
         return number.as<Variable>() ? result : Let::make(n.as<Variable>()->name, number, result);
     }
     static Interval from_zero_on() { return {0, Interval::pos_inf()}; }
@@ -126,16 +100,39 @@ class TakeConstants : public IRMutator {
         const Interval interval = bounds_of_expr_in_scope(number, intervals_);
         return interval.has_lower_bound() && is_const_one(simplify(interval.min >= 0));
     }
-    Divisor divisor(const Expr &by) {
-        const Expr d = cast<uint64_t>(by), one = make_one(UInt(64));
-        const Expr bits = take(cast<uint32_t>(32 - count_leading_zeros(cast<uint32_t>(max(by, make_one(by.type())) - 1))));
-        const auto unless_zero = [&](const Expr &number) {
-            return take(select(by > 0, cast<uint32_t>(number / max(d, one)), make_zero(UInt(32))));
-        };
-        if (by.type().is_int()) return {unless_zero((one << (31 + cast<uint64_t>(bits))) + d - 1), bits, {}, {}, {}};
-        const Expr wide = unless_zero((((one << cast<uint64_t>(bits)) - d) << 32) + d);
-        const Expr least = make_one(UInt(32));
-        return {{}, {}, wide, take(min(bits, least)), take(max(bits, least) - least)};
+
+    // Of n by a number d from 1 on, of which the host makes a multiplier and a shift (T. Granlund and P. Montgomery, Division by
+    // invariant integers using multiplication, 1994). By 0 the quotient of numbers from 0 on is 0.
+    Expr rounded_down(const Expr &n, const Expr &d, bool is_from_zero_on) {
+        if (n.type().is_uint()) return wide_quotient(n, d);
+        if (is_from_zero_on) return narrow_quotient(n, d);
+        const Expr below_zero = n >> 31;
+        return narrow_quotient(n ^ below_zero, d) ^ below_zero;
+    }
+
+    // Of numbers below 2^31, with b = ceil(log2 d): the multiplier is ceil(2^(31 + b) / d).
+    Expr narrow_quotient(const Expr &n, const Expr &d) {
+        const Expr bits = bits_of(d), wide = cast<uint64_t>(d);
+        const Expr multiplier = unless_zero((make_one(UInt(64)) << (31 + cast<uint64_t>(bits))) + wide - 1, d);
+        return cast<int>(upper_half(cast<uint32_t>(n) << 1, multiplier) >> bits);
+    }
+
+    // Of numbers of 32 bits: floor(2^32 (2^b - d) / d) + 1.
+    Expr wide_quotient(const Expr &n, const Expr &d) {
+        const Expr bits = bits_of(d), wide = cast<uint64_t>(d), least = make_one(UInt(32));
+        const Expr multiplier = unless_zero((((make_one(UInt(64)) << cast<uint64_t>(bits)) - wide) << 32) + wide, d);
+        const Expr least_shift = take(min(bits, least)), rest_of_shift = take(max(bits, least) - least);
+        const Expr half = upper_half(n, multiplier);
+        return (half + ((n - half) >> least_shift)) >> rest_of_shift;
+    }
+
+    Expr bits_of(const Expr &d) {
+        return take(cast<uint32_t>(32 - count_leading_zeros(cast<uint32_t>(max(d, make_one(d.type())) - 1))));
+    }
+
+    // The number over d.
+    Expr unless_zero(const Expr &number, const Expr &d) {
+        return take(select(d > 0, cast<uint32_t>(number / max(cast<uint64_t>(d), make_one(UInt(64)))), make_zero(UInt(32))));
     }
 };
 

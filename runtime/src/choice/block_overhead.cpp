@@ -84,11 +84,11 @@ double stores_to_channels_first(const KernelTraits &k, const Problem &p) {
     const int64_t neighbours = k.stride_width_multiple;
     // They store positions a stride apart, so the more lines the larger it is.
     if (!k.phases_as_channels || neighbours == 1) return (std::min(3 + 1.5 * double(x.stride), 16.0) + 2 * tile) * 1e-6;
-    // Strides beyond the neighbours: fifteen layers in TF32 (H200, 2026-11-29).
+    // Strides beyond the neighbours: twenty drawn layers in TF32 (H200, 2026-11-29).
     if (k.phases_along_width && x.stride > neighbours) return (neighbours == 4 ? 13e-6 : 17e-6) * tile;
     if (k.phases_along_width) return (neighbours == 4 ? 11e-6 : 12e-6) * tile;
     if (neighbours == 4) return 5.5e-6 * tile;
-    // Of 16 bits fitted to 23 drawn layers (H200, 2026-11-29).
+    // Of 16 bits fitted to 23 times of drawn layers (H200, 2026-11-29).
     if (x.stride > neighbours) return (k.output.type == ElementType::float32 ? 6e-6 : 9e-6) * tile;
     if (k.output.type == ElementType::float32) return 2e-6 * tile;
     return (stores_at_odd_elements(k, p) ? 6.2e-6 : 5e-6) * tile;
