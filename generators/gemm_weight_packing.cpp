@@ -103,7 +103,6 @@ class PackGemmWeights : public Halide::Generator<PackGemmWeights>, public Descri
             return;
         }
         packed_->dim(0).set_bounds(0, 64 * values);
-        packed_->dim(1).set_stride(64 * values);
         packed_->dim(2).set_extent(packed_->dim(2).extent() / rows_at_once() * rows_at_once());
         // Without phases that are summed over, nothing is divided for each value. Otherwise, and where groups are joined, few
         // weights are few threads that divide for long (20 to 10 channels, eight neighbours joined: 5.5 us): there each has a row.

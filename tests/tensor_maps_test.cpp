@@ -142,6 +142,24 @@ TEST_P(HalfPrecisionTensorMaps, ReadsPicturesByTensorMaps) {
         }
 }
 
+// Kernels as large as their strides, whose phases and channels are one row of the weight, or lie the other way round: whole tiles of
+// a phase's channels, one and two of them, and others; chunks that are not full, groups, three axes.
+TEST_P(HalfPrecisionTensorMaps, PacksPhasesInAnyOrder) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::float32})
+        for (const Layout picture : {Layout::channels_first, Layout::channels_last})
+            for (const Layout weight : {Layout::channels_first, Layout::channels_last})
+                for (const char *text : {"n1ic40oc64ih3iw2kh3kw2sh3sw2", "n1ic32oc128iw3kw4sw4", "n1ic32oc24ih3iw2kh2kw3sh2sw3",
+                                         "n1g2ic64oc128ih2iw2kh2kw2sh2sw2", "n1ic32oc64id2ih1iw2kd2kh2kw2sd2sh2sw2"}) {
+                    PlanOptions options;
+                    options.precision = Precision::tf32;
+                    options.input = options.output = {type, picture}, options.weight = {type, weight};
+                    kernels += expect_exact(Problem::parse(text), Operation::forward, options, 0, "sub_pixel");
+                    if (HasFailure()) return;
+                }
+    if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
+}
+
 // More tiles than blocks are launched: of one chunk, with a bias or none, in cells that are whole or not, in sums of different
 // lengths.
 TEST_P(HalfPrecisionTensorMaps, GoesThroughFurtherTiles) {

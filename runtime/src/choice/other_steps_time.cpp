@@ -11,6 +11,7 @@
 #include "choice/registry.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
+#include "choice/weight_phases.h"
 #include "problem/counting.h"
 
 namespace conv_transpose {
@@ -108,8 +109,25 @@ double group_packing_time(const Computation &c) {
     return c.operation == Operation::weight_gradient ? of_group * double(c.problem.groups * c.joined_groups) : 3e-6;
 }
 
-// Packing of weights, in channels_last about 4 ps each of 16 bits (k3, 512 to 512 channels; k4, 386 to 64; k2, 1024 to 1024),
-// which kernels that read them as they are given spare. Others, and what is no weight, were fitted with a fourth of that.
+namespace {
+
+// Phases that are channels, given inside of those: to find each value's place takes longer the more there are (k4 to k16 at strides
+// of 2 to 16, which have 4 to 256 phases; twelve layers, H200, 2026-11-29).
+double time_of_scattered_phases(const KernelTraits &k, const Computation &c, double elements) {
+    constexpr double most_phases = 32, seconds = 5.5e-12;
+    if (!k.phases_outermost || channels_innermost(c.weight_format) || phases_are_row(k, c) || phases_are_apart(k, c)) return 0;
+    return seconds * std::min(double(channel_phases(k, c.problem)) / most_phases, 1.0) * elements;
+}
+
+// Rows of 16 bytes for tensor cores (twelve layers of 0.4 to 34 million weights, in float16 and TF32 by seven kernels each; H200,
+// 2026-11-29).
+double time_of_packed_rows(const KernelTraits &k, const Computation &c, double elements) {
+    return launch + (bytes_of(c.weight_format.type) == 2 ? 1.4e-12 : 2.1e-12) * elements + time_of_scattered_phases(k, c, elements);
+}
+
+}  // namespace
+
+// Others in channels_last take about four times as long as in channels_first, or as what is no weight.
 double weight_packing_time(const KernelTraits &k, const Computation &c) {
     const bool of_weight = c.weight_operand == Operand::weight;
     const double elements = double(c.problem_without_cells().weight_elements()),
@@ -119,7 +137,8 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     if (packs_weight_rows(k, c)) return time - launch / 2;
     if (turns_weights(k, c)) return time_of_turning(weight_picture(c), in_other_layout(c.weight_format));
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
-    return packs ? time : 0;
+    const bool in_rows = of_weight && k.counts_through_images && k.weight_layout != WeightLayout::channels_innermost;
+    return !packs ? 0 : in_rows ? time_of_packed_rows(k, c, elements) : time;
 }
 
 // Weights of another type are converted before: a pass that the next one follows at once.

@@ -10,6 +10,7 @@
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
+#include "choice/weight_phases.h"
 #include "plan/turned_pictures.h"
 #include "problem/counting.h"
 
@@ -101,19 +102,12 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
 }
 
 const KernelTraits &WeightPacking::packing_kernel() const {
-    // Where channels keep their order, the packing of any taps is faster than that which turns many of them, up to some 100
-    // (TF32, H200, 2026-11-23: 27 taps 3.5 us in place of 4.3; with 256, 480 to 120 channels took 0.350 ms in place of 0.283),
-    // while weights stay in the second-level cache (480 to 2048 channels of 100 taps, 393 MB: 1.31 ms with products, which take
-    // 0.52; turned, the weights took 0.26).
-    constexpr int64_t few_taps = 100, most_elements = 12'000'000;
-    const bool keeps_order = kernel_.counts_through_images && kernel_.precision != Precision::tf32x3 && !transposed_;
-    const bool finds_each = keeps_order && taps_ <= few_taps && c_.problem.weight_elements() <= most_elements;
-    const int64_t turned_taps = finds_each ? 0 : taps_;
+    const bool of_any_kernel = kernel_.counts_through_images && kernel_.weight_layout != WeightLayout::channels_innermost;
     const bool phases = kernel_.phases_as_channels || c_.by_phases || joins_positions(c_) || c_.joined_groups > 1;
     const KernelTraits reader = with_phases_outermost(kernel_, joins_positions(c_));
     return helper_kernel(KernelRole::weight_packing, kernel_.device, [&](const KernelTraits &k) {
-        return packs_weights(k, reader, given_.type) && k.min_taps <= turned_taps &&
-               (!phases || k.family == Family::gemm_weight_packing) &&
+        return packs_weights(k, reader, given_.type) &&
+               (!(phases || of_any_kernel) || k.family == Family::gemm_weight_packing) &&
                ((!c_.cells && c_.joined_groups == 1) || k.packs_cells);
     });
 }
@@ -166,6 +160,14 @@ View WeightPacking::given() const {
     view.set_stride(rank, transposed_ ? outer : inner).set_stride(rank + 1, transposed_ ? inner : outer);
     const bool parts_inside = transposed_ && c_.parts_in_groups() > 1;
     return view.set_stride(rank + 2, parts_inside ? inner * summed_ / taps_outside_ : group);
+}
+
+// Both as one row of channels, which lanes read line by line.
+View WeightPacking::row_of_phases() const {
+    const int rank = static_cast<int>(window_.size());
+    const int64_t row = taps_ * channels_;
+    View view(from_, from_offset_, joined(Extents(window_.size(), 1), {row, summed_, groups_}), given_.type);
+    return view.set_stride(rank, 1).set_stride(rank + 1, row).set_stride(rank + 2, row * summed_);
 }
 
 // The caller's weight as a kernel reads it that packs nothing: (kx, ky, kz, channel of the output, of the input, group). Tensor
@@ -273,19 +275,23 @@ Step WeightPacking::gemm_step() const {
     // Weights lie as (16 bytes of 64 channels, tap, the rest), or as a row of elements.
     const int64_t all = product(packed_extents(groups_)), run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
     const bool in_runs = kernel_.weight_layout != WeightLayout::channels_innermost;
-    const Extents array = in_runs ? Extents{run, window, all / (run * window), 1, 1} : Extents{all, 1, 1, 1, 1};
+    const bool row = phases_are_row(kernel_, c_), apart = in_runs && phases_are_apart(kernel_, c_);
+    const Extents channel_phases = row || apart ? Extents(window_.size(), 1) : channel_phases_;
+    const int64_t of_phase = all / taps_;
+    View packed(packed_, 0, in_runs ? Extents{run, window, all / (run * window), 1, 1} : Extents{all, 1, 1, 1, 1}, packed_type());
+    if (apart) packed = View(packed_, 0, {run, taps_, of_phase / run, 1, 1}, packed_type()).set_stride(1, of_phase).set_stride(2, run);
     // Outputs lie a position of the kernel apart, inputs a stride, against it.
     const int64_t inputs_apart = c_.cells ? -c_.cells->given.width().stride : 0;
     const bool writes_inputs = joins_positions(c_) && c_.operation == Operation::input_gradient;
     return Launch<Family::gemm_weight_packing>(*packing_)
-        .set("weight", given())
-        .set("packed", View(packed_, 0, array, packed_type()))
-        .set_axes("channel_phases", channel_phases_)
+        .set("weight", row ? row_of_phases() : given())
+        .set("packed", packed)
+        .set_axes("channel_phases", channel_phases)
         .set_axes("summed_phases", summed_phases_)
         .set("summed_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
         .set("summed_step", writes_inputs ? 1 : inputs_apart)
         .set("phase_step", writes_inputs ? inputs_apart : 1)
-        .set("tap_step", joins_positions(c_) ? c_.cells->outputs : channel_phases_[0] * summed_phases_[0])
+        .set("tap_step", joins_positions(c_) ? c_.cells->outputs : channel_phases[0] * summed_phases_[0])
         .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1)
         .set("joined_groups", c_.joined_groups)
         .step();
@@ -297,12 +303,11 @@ Step WeightPacking::tensor_core_step() const {
     phases.height().stride = std::max<int64_t>(kernel_.stride.height, 1);
     phases.width().stride = std::max<int64_t>(kernel_.stride.width, 1);
     phases.height().padding = kernel_.padding_phase.height, phases.width().padding = kernel_.padding_phase.width;
-    const Extents to = packing_->min_taps > 0 ? tensor_core_tiles() : packed_extents(groups_);
     return Launch<Family::tensor_core_weight_packing>(*packing_)
         .set("weight", given())
         .set_axes("stride", phases, [](const Axis &a) { return a.stride; })
         .set_axes("padding_phase", phases, [](const Axis &a) { return a.padding; })
-        .set("packed", View(packed_, 0, to, packed_type()))
+        .set("packed", View(packed_, 0, packed_extents(groups_), packed_type()))
         .step();
 }
 
@@ -349,13 +354,6 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
                     kernel_.winograd_points.height * c_.problem.height().stride, tiles};
         default: return {tensor_core_elements() * groups, 1, 1, 1, 1};
     }
-}
-
-// The array of all groups as generators/many_taps_packing.cpp sees it.
-Extents WeightPacking::tensor_core_tiles() const {
-    const int64_t parts = kernel_.precision == Precision::tf32x3 ? 2 : 1, tiles = packed_channels_ / 64 * groups_;
-    const int64_t fours = round_up(summed_, kernel_.weight_in_channel_multiple) / 4;
-    return {256, tensor_core_elements() * groups_ / (256 * parts * fours * tiles), parts, fours, tiles};
 }
 
 // The packed weights of one group in tiles for tensor cores: see generators/tensor_core_packing.cpp, and for kernels of

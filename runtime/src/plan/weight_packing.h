@@ -60,6 +60,7 @@ class WeightPacking {
     View packed_array() const;
     View packed_panels() const;
     View given() const;
+    View row_of_phases() const;
     View as_given(const LaunchRange &range) const;
     View rows() const;
     View view_of_rows(const LaunchRange &range) const;
@@ -67,7 +68,6 @@ class WeightPacking {
     Step turning_step() const;
     Extents packed_extents(int64_t groups) const;
     int64_t tensor_core_elements() const noexcept;
-    Extents tensor_core_tiles() const;
 };
 
 }  // namespace conv_transpose
