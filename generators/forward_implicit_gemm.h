@@ -77,6 +77,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
             if (f.position_unit > 1 && phases_as_channels && d == 0) axis.stride = this->schedule_params.tile(f).neighbours;
             if ((f.window > 1 || f.row_taps > 1) && d == 0) axis.dilation = axis.gcd = 1;
             if (f.row_taps > 1 && d == 0) axis.kernel = f.row_taps;
+            if (this->one_position || weight_rows) axis = {1, 1, 1, 0, 1, 0};
             axes.push_back(GatherAxis::run_time(axis));
             kernel_size.push_back(axis.kernel);
             padding_phase.push_back(axis.padding_phase);
@@ -174,7 +175,7 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
         const Halide::Expr sum = product + added,
                            all = branch(no_activation, sum, activate(sum, activation, slope_of(channel, group)));
         // There no load of a bias is waited for.
-        const bool moves_sums = this->funcs_.spares_conditions || this->funcs_.row_taps > 1;
+        const bool moves_sums = this->funcs_.spares_conditions || this->funcs_.row_taps > 1 || this->one_position;
         return moves_sums ? branch(no_activation && has_bias == 0, product, all) : all;
     }
 };

@@ -45,6 +45,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
     GeneratorParam<bool> makes_parts{"makes_parts", false};
     /// Weights, too, are read by a tensor map, as they are given in channels_last.
     GeneratorParam<bool> weight_map{"weight_map", false};
+    /// Kernels have one position, and strides are 1: nothing is worked out of taps and phases before the first box, which takes small
+    /// products a tenth of their time.
+    GeneratorParam<bool> one_position{"one_position", false};
     Schedule schedule_params;
 
     /// A problem's attributes narrow what a kernel accepts; to it they are run-time values. (Packed weights for tensor
@@ -247,6 +250,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             description.set(computed, tensor(f.channels_last_output));
         }
         if (makes_parts) description.set("makes_parts", "true");
+        if (one_position) description.set("one_position", "true");
         if constexpr (Schedule::tensor_maps)
             if (f.channels_last_output && !f.computes_whole_rows) description.set("stores_single_channels", "true");
         if (!Schedule::tensor_maps && f.computes_whole_rows) description.set("vectors_of_channels", "true");

@@ -69,7 +69,7 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         std::vector<StridedAxis> axes;
         PerAxis kernel_size;
         for (int d = 0; d < this->rank; d++) {
-            axes.push_back(strided_arguments(attributes_, d));
+            axes.push_back(this->one_position ? StridedAxis{1, 1, 1} : strided_arguments(attributes_, d));
             kernel_size.push_back(taps_as_channels ? Expr(1) : axes[d].kernel);
         }
         const Expr cut = this->cuts_steps() ? Expr(output_gradient.dim(this->rank + 1).extent()) : Expr();

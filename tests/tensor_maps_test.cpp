@@ -302,6 +302,30 @@ TEST_P(HalfPrecisionTensorMaps, KeepsWeightsForAllTiles) {
     if (kernels == 0) GTEST_SKIP() << "none of this build's kernels for this GPU reads channels_last so";
 }
 
+// Kernels of one position alone: chunks and tiles that are not full, more tiles than blocks, outputs that see no input and inputs
+// that no output sees, one axis and three; with what is added to sums, and nothing.
+TEST_P(HalfPrecisionTensorMaps, MultipliesChannelsOfOnePosition) {
+    int kernels = 0;
+    for (const ElementType type : {ElementType::float16, ElementType::bfloat16, ElementType::float32})
+        for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+            for (const char *text : {"n3ic72oc40ih5iw8kh1kw1", "n2ic64oc72ih6iw16kh1kw1ph1pw2", "n1ic520oc136iw304kw1",
+                                     "n2ic200oc64id3ih4iw2kd1kh1kw1", "n1ic1032oc16ih3iw8kh1kw1", "n1ic8oc72ih48iw400kh1kw1"}) {
+                PlanOptions options;
+                options.precision = Precision::tf32;
+                options.input = options.output = options.weight = {type, layout};
+                const Problem p = Problem::parse(text);
+                for (const char *named : {"_1x1_", "_as_it_lies_weight_maps_clusters", "_weight_rows_clusters"}) {
+                    options.epilogue = {};
+                    kernels += expect_exact(p, Operation::input_gradient, options, 0, named);
+                    kernels += expect_exact(p, Operation::forward, options, 0, named);
+                    options.epilogue = {.bias = true, .activation = Activation::relu};
+                    kernels += expect_exact(p, Operation::forward, options, 0, named);
+                    if (HasFailure()) return;
+                }
+            }
+    if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
+}
+
 // Rows of four, eight and two positions that are joined: of channels that fill no 16 bytes, more tiles than one, other axes with
 // taps, strides and padding, and those of all images.
 const char *const problems_of_joined_positions[] = {"n2ic20oc10ih5iw60kh1kw1", "n1ic5oc3id2ih3iw16kd1kh1kw1",

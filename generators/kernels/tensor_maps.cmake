@@ -85,8 +85,11 @@ foreach(format ${formats_of_16_bits} tf32)
     # Few blocks, whose sums are cut.
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_rates(128x64 450 275)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true
-        in_clusters=true ${rate128x64} ${maybe})
+    set(clusters128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
+    if(NOT format STREQUAL tf32)
+        conv_transpose_maps(input_gradient nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true)
+    endif()
+    conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${clusters128x64})
     # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms in float16, by threads
     # 0.086; TF32, 1 of 136x240, 150 from 5 channels: 22 us, turned 30; H200, 2026-11-29).
     set(any_channels ${maps} in_channel_multiple=1 whole_rows=false producer=true ${chunk} stages=4)
@@ -137,7 +140,7 @@ foreach(format ${formats_of_16_bits})
     set(tile128x128 ${parts128x128} ${in_rounds})
     set(tile128x64 ${parts128x64})
     # With three axes the producer, which finds where boxes begin, is slower than products of 128 x 128.
-    set(rates_of_nhwc 256x128 850 . 128x192 820 . 128x128 820 . 128x64 680 .)
+    set(rates_of_nhwc 256x128 880 . 128x192 820 . 128x128 820 . 128x64 680 .)
     set(rates_of_ndhwc 256x128 790 . 128x192 750 . 128x128 580 . 128x64 620 .)
     foreach(layout nhwc ndhwc)
         conv_transpose_rates(${rates_of_${layout}})
@@ -149,8 +152,14 @@ foreach(format ${formats_of_16_bits})
         producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 650 FULL)
     # Eight steps on the way, of few blocks: k4 s2, 1024 to 512, 8 x 6x8, 20.4 us, by 128 x 64 in four steps 23.7 (H200,
     # 2026-11-23).
-    conv_transpose_maps(forward ndhwc weight_maps_clusters_128x64 ${maps} columns=64 stages=8 blocks=1 producer=true
-        in_clusters=true H200_TFLOPS 570 ${maybe})
+    set(clusters128x64 ${maps} columns=64 stages=8 blocks=1 producer=true in_clusters=true H200_TFLOPS 570 ${maybe})
+    conv_transpose_maps(forward ndhwc weight_maps_clusters_128x64 ${clusters128x64})
+    # 1x1 of few positions: 112 to 112, 4 of 16x16, 2.5 us in place of 3.2, 384 to 384 of 5x10x12 3.7 (4.7); with the weights of up
+    # to 512 channels kept, 160 to 160, 32 of 32x32 10.4 (12.1; H200, 2026-11-29). Of 128 columns little is gained.
+    conv_transpose_maps(forward nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true)
+    conv_transpose_maps(forward nhwc weight_maps_1x1_128x64 ${maps} ${tile128x64} one_position=true H200_TFLOPS 680 ${maybe})
+    conv_transpose_maps(forward nhwc weight_maps_1x1_kept_256x64 ${maps} tile_rows=128 columns=64 stages=4 blocks=1 producer=true
+        ${in_rounds} kept_steps=8 one_position=true H200_TFLOPS 700 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()
@@ -221,7 +230,7 @@ foreach(format ${formats_of_16_bits} tf32)
     # Input gradients of kernels of one position: 1x1, 2048->512, 4 of 32x32, 0.0174 ms, with packed weights 0.0251.
     set(weight_rows weight_map=true weight_rows=true min_out_channels=1 in_channel_multiple=${values})
     # Few blocks, whose sums are cut.
-    set(clusters128x64 ${as_it_lies} row_sets=1 stages=6 blocks=1 producer=true in_clusters=true)
+    set(clusters128x64 ${as_it_lies} row_sets=1 stages=6 blocks=1 producer=true in_clusters=true one_position=true)
     # In rounds blocks of channels read the same positions at a time: 384->384, 4 of 16x48x48, 0.0887 ms in place of 0.0984.
     # Operands of 32 bits whose rows lie transposed, too, are multiplied by mma.sync; in TF32 256 x 64 and 128 x 128 are never much
     # faster than the better of these.

@@ -56,7 +56,7 @@ double before_first_box(const KernelTraits &k) {
     if (k.box_positions == 0) return to_channels_last && k.counts_through_images && bytes_of(k.output.type) == 2 ? 2e-6 : 0;
     // Parts in TF32: 50 times of layers of 9 to 60 us (H200, 2026-11-29).
     const bool of_parts = k.makes_parts && k.output.type == ElementType::float32;
-    if (k.operation == Operation::forward) return to_channels_last && !of_parts ? 2e-6 : 0;
+    if (k.operation == Operation::forward) return !to_channels_last || of_parts ? 0 : !k.one_position ? 2e-6 : k.adds_in_clusters ? 0 : 0.8e-6;
     return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
@@ -67,7 +67,7 @@ double resident_block_overhead(const KernelTraits &k) {
     // as they lie float32 takes twice as long (1x1, three layers, that day).
     const bool is_float = k.output.type == ElementType::float32;
     // Phases that are channels there, and weights that blocks keep: six layers of k2 s2 (H200, 2026-11-28).
-    const double start = maps_both ? 1e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
+    const double start = maps_both && !k.one_position ? 1e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
     const double of_phases = k.block_channels >= 128 ? 5.8e-11 : 3.6e-11;
     const double element = k.row_taps > 1                                ? (is_float ? 1e-10 : 1.35e-10)
                            : reads_as_it_lies(k) && is_float             ? 8e-11
@@ -116,7 +116,9 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const double elements = double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     // Two blocks of 256 x 64 in TF32 hide more of it (58 drawn layers, H200, 2026-11-29).
     const bool hides = k.output.type == ElementType::float32 && elements == 256 * 64;
-    if (channels_innermost(k.output)) return (hides ? 1e-6 : 2.8e-6) + 5e-11 * elements;
+    // Of one position less comes before the first box (1x1, 29 layers of 2 to 18 us, that day).
+    const double start = hides ? 1e-6 : k.one_position ? 2.4e-6 : 2.8e-6;
+    if (channels_innermost(k.output)) return start + 5e-11 * elements;
     return stores_to_channels_first(k, p);
 }
 
@@ -128,7 +130,9 @@ double before_first_block(const KernelTraits &k) {
     if (loads_weights_as_given(k)) return before_given_weights;
     constexpr double forward_of_small = 0.85e-6;  // beyond a launch (seven layers of 6 to 11 us in float32, that day)
     if (is_for_small_problems(k)) return launch + (k.operation == Operation::forward ? forward_of_small : 0);
-    return k.resident_blocks > 0 ? before_first_tile : before_first_box(k);
+    // What a block keeps comes first (1x1, eight layers of 4 to 6 us, H200, 2026-11-29).
+    const double kept = k.kept_steps > 0 && k.one_position ? 0.5e-6 : 0;
+    return k.resident_blocks > 0 ? before_first_tile + kept : before_first_box(k);
 }
 
 // What a block does before and behind its loop, which may be short where any attributes are allowed: 13 us of

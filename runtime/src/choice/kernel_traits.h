@@ -82,9 +82,10 @@ struct Accepts {
     /// An Inf or NaN in a picture reaches the results that it is a factor of, and no others. Not where a kernel
     /// multiplies the zeros around pictures, or adds up neighbours.
     bool strict_propagation = true;
-    /// There are so many kernel positions at least. Among those that pack weights the first for a layout is taken that
-    /// there are enough for.
+    /// There are so many kernel positions at least.
     int64_t min_taps = 0;
+    /// Kernels have one position, and strides are 1.
+    bool one_position = false;
 };
 
 /// What a kernel is called with: the family names its arguments (algorithm/signature.h), the rest is how tensors lie.

@@ -65,6 +65,9 @@ std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
     if (!fits(plane(&Axis::kernel), k.kernel)) return differs("kernel", plane(&Axis::kernel), k.kernel);
     if (!fits(plane(&Axis::stride), k.stride)) return differs("stride", plane(&Axis::stride), k.stride);
     if (!fits(plane(&Axis::dilation), k.dilation)) return differs("dilation", plane(&Axis::dilation), k.dilation);
+    const auto is_plain = [](const Axis &a) { return a.kernel == 1 && a.stride == 1; };
+    if (k.one_position && !std::all_of(p.axes.begin(), p.axes.end(), is_plain))
+        return "its kernel has several positions, or a stride";
     if (k.stride_width_multiple > 1 && p.width().stride % k.stride_width_multiple)
         return "stride.width is no multiple of " + std::to_string(k.stride_width_multiple);
     for (const Axis &a : p.axes)

@@ -126,10 +126,16 @@ double pictures_time(const KernelTraits &k, const Computation &c) {
     const bool keeps = k.kept_steps > 0, of_one_tap = reads_as_it_lies(k) && taps(p) == 1 && !k.phases_as_channels;
     const bool of_gradient = k.box_positions > 0 && k.operation == Operation::input_gradient && channels_innermost(k.input) &&
                              bytes == 2 && !c.packed_rows;
-    if (!(of_one_tap || of_gradient)) return 0;
+    // 1x1 in channels_last (five layers of 48 to 88 MB by nine kernels, H200, 2026-11-29).
+    const bool of_rows = k.box_positions > 0 && k.operation == Operation::forward && channels_innermost(k.output) && bytes == 2 &&
+                         taps(c.problem_without_cells()) == 1 && !c.packed_rows && (!k.phases_as_channels || p.out_channels >= 64);
+    if (!(of_one_tap || of_gradient || of_rows)) return 0;
     const double tile = double(area(k.block_positions)) * double(k.block_channels);
     const double of_tile = tile >= 256 * 128 ? 3.3e12 : tile >= 256 * 64 ? 3.15e12 : 2.8e12;
-    const double rate = of_one_tap ? (keeps ? 3.9e12 : of_tile) : keeps ? 4.15e12 : 3.85e12;
+    const double rate = of_one_tap ? (keeps ? 3.9e12 : of_tile)
+                        : of_rows  ? (k.resident_blocks == 0 && !maps_weights(k) ? 2.3e12 : tile >= 256 * 128 ? 2.8e12 : 3.3e12)
+                        : keeps    ? 4.15e12
+                                   : 3.85e12;
     return double(bytes) * double(p.input_elements() + p.output_elements() / c.parts_in_groups()) / rate;
 }
 
