@@ -36,7 +36,7 @@ foreach(width 3 5 7)
 endforeach()
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
     joint_phases=true vectors=2 tile_rows=1 channels=3 max_in_channels=383
-    fma_percent=69 AVX2 vectors=1)
+    fma_percent=78 AVX2 vectors=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=3 ${s2p1}
     joint_phases=true channels=3 fma_percent=56 AVX2 tile_rows=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
