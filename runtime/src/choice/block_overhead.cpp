@@ -49,14 +49,18 @@ namespace {
 // of a forward operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
+// Where rows of channels are written: of one position, parts in TF32 (50 times of layers of 9 to 60 us; H200, 2026-11-29), others.
+double before_first_box_of_rows(const KernelTraits &k) {
+    if (k.one_position) return k.adds_in_clusters ? 0 : 0.8e-6;
+    return k.makes_parts && k.output.type == ElementType::float32 ? 0 : 2e-6;
+}
+
 // Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
 // operations in channels_last (twenty of 5 to 25 us; where threads copy, k2 s2, 64 to 32 of 128x128, 11.6 us, by maps 8.1).
 double before_first_box(const KernelTraits &k) {
     const bool to_channels_last = k.operation == Operation::forward && channels_innermost(k.output);
     if (k.box_positions == 0) return to_channels_last && k.counts_through_images && bytes_of(k.output.type) == 2 ? 2e-6 : 0;
-    // Parts in TF32: 50 times of layers of 9 to 60 us (H200, 2026-11-29).
-    const bool of_parts = k.makes_parts && k.output.type == ElementType::float32;
-    if (k.operation == Operation::forward) return !to_channels_last || of_parts ? 0 : !k.one_position ? 2e-6 : k.adds_in_clusters ? 0 : 0.8e-6;
+    if (k.operation == Operation::forward) return to_channels_last ? before_first_box_of_rows(k) : 0;
     return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
@@ -118,7 +122,9 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     const bool hides = k.output.type == ElementType::float32 && elements == 256 * 64;
     // Of one position less comes before the first box (1x1, 29 layers of 2 to 18 us, that day).
     const double start = hides ? 1e-6 : k.one_position ? 2.4e-6 : 2.8e-6;
-    if (channels_innermost(k.output)) return start + 5e-11 * elements;
+    // Single channels are stored one by one (1x1 of 20 and 28 channels, H200, that day).
+    const double single = k.stores_single_channels && k.operation == Operation::forward ? 1e-6 : 0;
+    if (channels_innermost(k.output)) return start + single + 5e-11 * elements;
     return stores_to_channels_first(k, p);
 }
 

@@ -27,8 +27,9 @@ inline bool phases_are_row(const KernelTraits &k, const Computation &c) {
 inline bool phases_are_apart(const KernelTraits &k, const Computation &c) {
     constexpr int64_t tile = 64;
     const Problem &p = c.problem;
-    return phases_are_taps(k, c) && k.phases_outermost && !phases_are_row(k, c) && p.groups == 1 && p.out_channels % tile == 0 &&
-           p.out_channels * taps(p) % k.weight_channel_multiple == 0;
+    const bool in_tiles = k.weight_layout != WeightLayout::channels_innermost && p.out_channels % tile == 0 &&
+                          p.out_channels * taps(p) % k.weight_channel_multiple == 0;
+    return in_tiles && phases_are_taps(k, c) && k.phases_outermost && !phases_are_row(k, c) && p.groups == 1;
 }
 
 }  // namespace conv_transpose

@@ -272,20 +272,14 @@ Step WeightPacking::step() const {
 }
 
 Step WeightPacking::gemm_step() const {
-    // Weights lie as (16 bytes of 64 channels, tap, the rest), or as a row of elements.
-    const int64_t all = product(packed_extents(groups_)), run = 64 * 16 / bytes_of(packed_type()), window = product(packed_window_);
-    const bool in_runs = kernel_.weight_layout != WeightLayout::channels_innermost;
-    const bool row = phases_are_row(kernel_, c_), apart = in_runs && phases_are_apart(kernel_, c_);
-    const Extents channel_phases = row || apart ? Extents(window_.size(), 1) : channel_phases_;
-    const int64_t of_phase = all / taps_;
-    View packed(packed_, 0, in_runs ? Extents{run, window, all / (run * window), 1, 1} : Extents{all, 1, 1, 1, 1}, packed_type());
-    if (apart) packed = View(packed_, 0, {run, taps_, of_phase / run, 1, 1}, packed_type()).set_stride(1, of_phase).set_stride(2, run);
+    const bool row = phases_are_row(kernel_, c_);
+    const Extents channel_phases = row || phases_are_apart(kernel_, c_) ? Extents(window_.size(), 1) : channel_phases_;
     // Outputs lie a position of the kernel apart, inputs a stride, against it.
     const int64_t inputs_apart = c_.cells ? -c_.cells->given.width().stride : 0;
     const bool writes_inputs = joins_positions(c_) && c_.operation == Operation::input_gradient;
     return Launch<Family::gemm_weight_packing>(*packing_)
         .set("weight", row ? row_of_phases() : given())
-        .set("packed", packed)
+        .set("packed", packed_rows())
         .set_axes("channel_phases", channel_phases)
         .set_axes("summed_phases", summed_phases_)
         .set("summed_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
@@ -295,6 +289,16 @@ Step WeightPacking::gemm_step() const {
         .set("dilation", c_.cells ? c_.cells->given.width().dilation : 1)
         .set("joined_groups", c_.joined_groups)
         .step();
+}
+
+// As (16 bytes of 64 channels, tap, the rest), or as a row of elements. Phases that are packed as taps lie where the product has them.
+View WeightPacking::packed_rows() const {
+    const int64_t all = product(packed_extents(groups_));
+    if (kernel_.weight_layout == WeightLayout::channels_innermost) return View(packed_, 0, {all, 1, 1, 1, 1}, packed_type());
+    const bool apart = phases_are_apart(kernel_, c_);
+    const int64_t run = 64 * 16 / bytes_of(packed_type()), taps = apart ? taps_ : product(packed_window_), rest = all / (run * taps);
+    View rows(packed_, 0, {run, taps, rest, 1, 1}, packed_type());
+    return apart ? rows.set_stride(1, rest * run).set_stride(2, run) : rows;
 }
 
 // A phase's taps lie together, unless the kernel is for any stride.
