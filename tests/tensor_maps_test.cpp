@@ -150,7 +150,8 @@ TEST_P(HalfPrecisionTensorMaps, PacksPhasesInAnyOrder) {
         for (const Layout picture : {Layout::channels_first, Layout::channels_last})
             for (const Layout weight : {Layout::channels_first, Layout::channels_last})
                 for (const char *text : {"n1ic40oc64ih3iw2kh3kw2sh3sw2", "n1ic32oc128iw3kw4sw4", "n1ic32oc24ih3iw2kh2kw3sh2sw3",
-                                         "n1g2ic64oc128ih2iw2kh2kw2sh2sw2", "n1ic32oc64id2ih1iw2kd2kh2kw2sd2sh2sw2"}) {
+                                         "n1ic32oc32iw5kw4sw4", "n1g2ic64oc128ih2iw2kh2kw2sh2sw2",
+                                         "n1ic32oc64id2ih1iw2kd2kh2kw2sd2sh2sw2"}) {
                     PlanOptions options;
                     options.precision = Precision::tf32;
                     options.input = options.output = {type, picture}, options.weight = {type, weight};

@@ -136,7 +136,7 @@ double pictures_time(const KernelTraits &k, const Computation &c) {
                         : of_rows  ? (k.resident_blocks == 0 && !maps_weights(k) ? 2.3e12 : tile >= 256 * 128 ? 2.8e12 : 3.3e12)
                         : keeps    ? 4.15e12
                                    : 3.85e12;
-    // Blocks of other channels read a picture again, unless they do so at the same time (1x1, 384 to 96 channels of 224x224, 21 us).
+    // Blocks of other channels read a picture again, unless at the same time (1x1, 384 to 96 channels of 224x224, 21 us).
     const bool reads_again = of_rows && k.resident_blocks == 0 && p.out_channels / p.groups > k.block_channels;
     const double read = double(p.input_elements()) * (reads_again ? 1.4 : 1);
     return double(bytes) * (read + double(p.output_elements() / c.parts_in_groups())) / rate;

@@ -82,7 +82,8 @@ class FlatTime {
         const double results = double(channels_.computed * phases()), read = double(planes());
         const double stored_phases = forward_ ? double(std::min(y.stride, y.output())) : 1;
         const double rows = tiles_.stored_rows * stored_phases * double(channels_.computed);
-        const double transforms = points * (double(tiles_.blocks) * read * point * from_memory() + results / summed * point_of_result());
+        const double of_inputs = double(tiles_.blocks) * read * point * from_memory();
+        const double transforms = points * (of_inputs + results / summed * point_of_result());
         const double stores = (tiles_.stored_cells * results * stored + rows * row) / summed;
         const double weights = tasks * channels * of_phases * weight;
         const double packing = double(channels_.computed) * of_phases * packed_point;
@@ -138,7 +139,7 @@ class FlatTime {
         return tiles_.copied * double(planes() * tiles_.blocks) * copied_element() * from_memory() / taps_ / 100;
     }
     double from_memory() const {
-        // Runs are short; transforms read a row of points for each (few channels from 64 and more, of 19 MB, EPYC, Zen 4, 2026-11-29).
+        // Runs are short; transforms read rows of points (5 and 9 channels from 19 MB, EPYC, Zen 4, 2026-11-29).
         const double beyond_caches = k_.computes_taps ? 3 : k_.winograd_cells != Size2{} ? 3 : 1.5;
         const double picture = double(p_.in_channels) * double(input_positions(p_));
         return forward_product_ && picture > third_cache_floats ? beyond_caches : 1;
@@ -242,8 +243,8 @@ class FlatTime {
 };
 
 // Register tiles of a vector of cells, each of which computes all of its channels (fitted to 70 layers of five kernels, EPYC,
-// 2026-11-23; few channels to 18, 2026-11-24). Each row of an input channel is copied by itself (k4 s2, 64 to 3, 64 of 32x32: 7.6 ms,
-// by products of three channels 5.4; Zen 4, 2026-11-29).
+// 2026-11-23; few channels to 18, 2026-11-24). Each row of an input channel is copied by itself (k4 s2, 64 to 3, 64 of 32x32:
+// 7.6 ms, by products of three channels 5.4; Zen 4, 2026-11-29).
 double time_of_tiles(const KernelTraits &k, const Problem &p) {
     constexpr double element_time = 17, row_time = 900;  // of what is copied, or stored
     constexpr int64_t block_channels = 128;

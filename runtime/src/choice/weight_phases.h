@@ -18,7 +18,8 @@ inline bool phases_are_taps(const KernelTraits &k, const Computation &c) {
 
 /// Whether phases and channels of an input channel lie in the product's order: both are one row of channels.
 inline bool phases_are_row(const KernelTraits &k, const Computation &c) {
-    const bool in_order = channels_innermost(c.weight_format) == k.phases_outermost || c.problem.out_channels == c.problem.groups;
+    const bool has_one_channel = c.problem.out_channels == c.problem.groups;
+    const bool in_order = channels_innermost(c.weight_format) == k.phases_outermost || has_one_channel;
     return phases_are_taps(k, c) && in_order;
 }
 

@@ -291,7 +291,8 @@ Step WeightPacking::gemm_step() const {
         .step();
 }
 
-// As (16 bytes of 64 channels, tap, the rest), or as a row of elements. Phases that are packed as taps lie where the product has them.
+// As (16 bytes of 64 channels, tap, the rest), or as a row of elements. Phases that are packed as taps lie where the product has
+// them.
 View WeightPacking::packed_rows() const {
     const int64_t all = product(packed_extents(groups_));
     if (kernel_.weight_layout == WeightLayout::channels_innermost) return View(packed_, 0, {all, 1, 1, 1, 1}, packed_type());
