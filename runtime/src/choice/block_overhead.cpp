@@ -100,6 +100,15 @@ double stores_to_channels_first(const KernelTraits &k, const Problem &p) {
     return (stores_at_odd_elements(k, p) ? 6.2e-6 : 5e-6) * tile;
 }
 
+// Two blocks of 256 x 64 in TF32 hide more of it, and of one position less comes before (58 drawn layers; 1x1, 29 layers of 2 to 18
+// us). Single channels are stored one by one (1x1 of 20 and 28 channels; H200, 2026-11-29).
+double stores_to_channels_last(const KernelTraits &k) {
+    const double elements = double(area(k.block_positions)) * static_cast<double>(k.block_channels);
+    const bool hides = k.output.type == ElementType::float32 && elements == 256 * 64;
+    const double start = hides ? 1e-6 : k.one_position ? 2.4e-6 : 2.8e-6;
+    return start + (k.stores_single_channels ? 1e-6 : 0) + 5e-11 * elements;
+}
+
 // A block's overhead where the copy engine stages, on average of what was measured on an H200 (2026-11-22). In channels_last, where
 // lanes store whole rows, it is 3.2 us of 128 positions x 64 channels, 4.4 of 256 x 128 (fitted to 28 layers; of seven kernels the
 // one that is chosen so takes 1.06 of the fastest's time at most). All others were fitted to 521 layers in float16 and TF32, all
@@ -117,15 +126,7 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
     if (k.operation == Operation::input_gradient)  // by what a multiprocessor computes at once
         return (channels_innermost(k.input) ? 5.5e-6 : bytes_of(k.input.type) == 2 ? 3e-6 : maps_weights(k) ? 3.6e-6 : 6e-6) *
                double(area(k.block_positions)) * tile * double(k.blocks_per_multiprocessor) / 256;
-    const double elements = double(area(k.block_positions)) * static_cast<double>(k.block_channels);
-    // Two blocks of 256 x 64 in TF32 hide more of it (58 drawn layers, H200, 2026-11-29).
-    const bool hides = k.output.type == ElementType::float32 && elements == 256 * 64;
-    // Of one position less comes before the first box (1x1, 29 layers of 2 to 18 us, that day).
-    const double start = hides ? 1e-6 : k.one_position ? 2.4e-6 : 2.8e-6;
-    // Single channels are stored one by one (1x1 of 20 and 28 channels, H200, that day).
-    const double single = k.stores_single_channels && k.operation == Operation::forward ? 1e-6 : 0;
-    if (channels_innermost(k.output)) return start + single + 5e-11 * elements;
-    return stores_to_channels_first(k, p);
+    return channels_innermost(k.output) ? stores_to_channels_last(k) : stores_to_channels_first(k, p);
 }
 
 }  // namespace

@@ -59,6 +59,12 @@ inline bool reads_weights_as_given(const KernelTraits &kernel) {
     return kernel.counts_through_images && kernel.weight_layout == WeightLayout::as_given;
 }
 
+/// Whether it is one on tensor cores, for which generators/gemm_weight_packing.cpp packs weights in runs of 64 channels.
+inline bool reads_packed_runs(const KernelTraits &kernel) {
+    return kernel.counts_through_images && kernel.weight_layout != WeightLayout::as_given &&
+           kernel.weight_layout != WeightLayout::channels_innermost;
+}
+
 /// Whether its threads load them one by one, from wherever they lie, and multiply them on tensor cores.
 inline bool loads_weights_as_given(const KernelTraits &kernel) {
     const bool on_tensor_cores = kernel.precision == Precision::tf32 || bytes_of(kernel.output.type) == 2;

@@ -119,9 +119,9 @@ double time_of_scattered_phases(const KernelTraits &k, const Computation &c, dou
     return seconds * std::min(double(channel_phases(k, c.problem)) / most_phases, 1.0) * elements;
 }
 
-// Rows of 16 bytes for tensor cores (twelve layers of 0.4 to 34 million weights, in float16 and TF32 by seven kernels each; H200,
-// 2026-11-29).
-double time_of_packed_rows(const KernelTraits &k, const Computation &c, double elements) {
+// Runs of 64 channels for tensor cores (twelve layers of 0.4 to 34 million weights, in float16 and TF32 by seven kernels each;
+// H200, 2026-11-29).
+double time_of_packed_runs(const KernelTraits &k, const Computation &c, double elements) {
     return launch + (bytes_of(c.weight_format.type) == 2 ? 1.4e-12 : 2.1e-12) * elements + time_of_scattered_phases(k, c, elements);
 }
 
@@ -137,8 +137,7 @@ double weight_packing_time(const KernelTraits &k, const Computation &c) {
     if (packs_weight_rows(k, c)) return time - launch / 2;
     if (turns_weights(k, c)) return time_of_turning(weight_picture(c), in_other_layout(c.weight_format));
     const bool packs = of_weight ? !reads_weights_as_given(k) : k.weight_layout != WeightLayout::as_given;
-    const bool in_rows = of_weight && k.counts_through_images && k.weight_layout != WeightLayout::channels_innermost;
-    return !packs ? 0 : in_rows ? time_of_packed_rows(k, c, elements) : time;
+    return !packs ? 0 : of_weight && reads_packed_runs(k) ? time_of_packed_runs(k, c, elements) : time;
 }
 
 // Weights of another type are converted before: a pass that the next one follows at once.

@@ -117,6 +117,22 @@ double least_moving_time(const KernelTraits &k, const Computation &c) {
                      merged_stores_time(k, c)});
 }
 
+// 1x1 of 16 bits in channels_last, forward (five layers of 48 to 88 MB by nine kernels, H200, 2026-11-29). Blocks of other channels
+// read a picture again, unless at the same time (384 to 96 channels of 224x224, 21 us).
+double pixels_time(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(k.output.type);
+    const bool stores_pixels = k.box_positions > 0 && k.operation == Operation::forward && channels_innermost(k.output);
+    const bool is_of_one_tap = taps(c.problem_without_cells()) == 1 && (!k.phases_as_channels || p.out_channels >= 64);
+    if (!stores_pixels || !is_of_one_tap || bytes != 2 || c.packed_rows) return 0;
+    const double tile = double(area(k.block_positions)) * double(k.block_channels);
+    const bool in_rounds = k.resident_blocks > 0, is_large = tile >= 256 * 128;
+    const double rate = !in_rounds && !maps_weights(k) ? 2.3e12 : is_large ? 2.8e12 : 3.3e12;
+    const double times_read = !in_rounds && p.out_channels / p.groups > k.block_channels ? 1.4 : 1;
+    const double read = times_read * double(p.input_elements()), written = double(p.output_elements() / c.parts_in_groups());
+    return double(bytes) * (read + written) / rate;
+}
+
 // Kernels whose products are few beside the pictures: 1x1 of pictures as they lie (ten times of three layers in float16, 26 of
 // eight in TF32), and input gradients of 16 bits in channels_last (k2 s2, 49 times of six layers; H200, 2026-11-28). Those that keep
 // their weights wait least.
@@ -126,20 +142,11 @@ double pictures_time(const KernelTraits &k, const Computation &c) {
     const bool keeps = k.kept_steps > 0, of_one_tap = reads_as_it_lies(k) && taps(p) == 1 && !k.phases_as_channels;
     const bool of_gradient = k.box_positions > 0 && k.operation == Operation::input_gradient && channels_innermost(k.input) &&
                              bytes == 2 && !c.packed_rows;
-    // 1x1 in channels_last (five layers of 48 to 88 MB by nine kernels, H200, 2026-11-29).
-    const bool of_rows = k.box_positions > 0 && k.operation == Operation::forward && channels_innermost(k.output) && bytes == 2 &&
-                         taps(c.problem_without_cells()) == 1 && !c.packed_rows && (!k.phases_as_channels || p.out_channels >= 64);
-    if (!(of_one_tap || of_gradient || of_rows)) return 0;
+    if (!(of_one_tap || of_gradient)) return pixels_time(k, c);
     const double tile = double(area(k.block_positions)) * double(k.block_channels);
     const double of_tile = tile >= 256 * 128 ? 3.3e12 : tile >= 256 * 64 ? 3.15e12 : 2.8e12;
-    const double rate = of_one_tap ? (keeps ? 3.9e12 : of_tile)
-                        : of_rows  ? (k.resident_blocks == 0 && !maps_weights(k) ? 2.3e12 : tile >= 256 * 128 ? 2.8e12 : 3.3e12)
-                        : keeps    ? 4.15e12
-                                   : 3.85e12;
-    // Blocks of other channels read a picture again, unless at the same time (1x1, 384 to 96 channels of 224x224, 21 us).
-    const bool reads_again = of_rows && k.resident_blocks == 0 && p.out_channels / p.groups > k.block_channels;
-    const double read = double(p.input_elements()) * (reads_again ? 1.4 : 1);
-    return double(bytes) * (read + double(p.output_elements() / c.parts_in_groups())) / rate;
+    const double rate = of_one_tap ? (keeps ? 3.9e12 : of_tile) : keeps ? 4.15e12 : 3.85e12;
+    return double(bytes) * double(p.input_elements() + p.output_elements() / c.parts_in_groups()) / rate;
 }
 
 // Pixels whose channels are no whole lines of 128 bytes touch two of them at every tap, of output gradients that are large beside

@@ -140,7 +140,7 @@ class FlatTime {
     }
     double from_memory() const {
         // Runs are short; transforms read rows of points (5 and 9 channels from 19 MB, EPYC, Zen 4, 2026-11-29).
-        const double beyond_caches = k_.computes_taps ? 3 : k_.winograd_cells != Size2{} ? 3 : 1.5;
+        const double beyond_caches = k_.computes_taps || k_.winograd_cells != Size2{} ? 3 : 1.5;
         const double picture = double(p_.in_channels) * double(input_positions(p_));
         return forward_product_ && picture > third_cache_floats ? beyond_caches : 1;
     }

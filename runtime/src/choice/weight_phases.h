@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "choice/computation.h"
+#include "choice/kernel_properties.h"
 #include "choice/product_blocks.h"
 
 namespace conv_transpose {
@@ -23,12 +24,12 @@ inline bool phases_are_row(const KernelTraits &k, const Computation &c) {
     return phases_are_taps(k, c) && in_order;
 }
 
-/// Whether they lie in the other order, and tiles have the channels of one phase: what is packed is a weight with taps, each of which
-/// is written where its phase is.
+/// Whether they lie in the other order, and tiles have the channels of one phase: what is packed is a weight with taps, each of
+/// which is written where its phase is.
 inline bool phases_are_apart(const KernelTraits &k, const Computation &c) {
     constexpr int64_t tile = 64;
     const Problem &p = c.problem;
-    const bool in_tiles = k.weight_layout != WeightLayout::channels_innermost && p.out_channels % tile == 0 &&
+    const bool in_tiles = reads_packed_runs(k) && p.out_channels % tile == 0 &&
                           p.out_channels * taps(p) % k.weight_channel_multiple == 0;
     return in_tiles && phases_are_taps(k, c) && k.phases_outermost && !phases_are_row(k, c) && p.groups == 1;
 }

@@ -102,12 +102,12 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
 }
 
 const KernelTraits &WeightPacking::packing_kernel() const {
-    const bool of_any_kernel = kernel_.counts_through_images && kernel_.weight_layout != WeightLayout::channels_innermost;
-    const bool phases = kernel_.phases_as_channels || c_.by_phases || joins_positions(c_) || c_.joined_groups > 1;
+    const bool by_phases = kernel_.phases_as_channels || c_.by_phases, joined = joins_positions(c_) || c_.joined_groups > 1;
+    const bool of_products = by_phases || joined || reads_packed_runs(kernel_);
     const KernelTraits reader = with_phases_outermost(kernel_, joins_positions(c_));
     return helper_kernel(KernelRole::weight_packing, kernel_.device, [&](const KernelTraits &k) {
         return packs_weights(k, reader, given_.type) &&
-               (!(phases || of_any_kernel) || k.family == Family::gemm_weight_packing) &&
+               (!of_products || k.family == Family::gemm_weight_packing) &&
                ((!c_.cells && c_.joined_groups == 1) || k.packs_cells);
     });
 }
@@ -279,7 +279,7 @@ Step WeightPacking::gemm_step() const {
     const bool writes_inputs = joins_positions(c_) && c_.operation == Operation::input_gradient;
     return Launch<Family::gemm_weight_packing>(*packing_)
         .set("weight", row ? row_of_phases() : given())
-        .set("packed", packed_rows())
+        .set("packed", packed_runs())
         .set_axes("channel_phases", channel_phases)
         .set_axes("summed_phases", summed_phases_)
         .set("summed_channels", c_.cells ? c_.cells->channels : round_up(packed_summed_, kernel_.weight_in_channel_multiple))
@@ -293,13 +293,14 @@ Step WeightPacking::gemm_step() const {
 
 // As (16 bytes of 64 channels, tap, the rest), or as a row of elements. Phases that are packed as taps lie where the product has
 // them.
-View WeightPacking::packed_rows() const {
+View WeightPacking::packed_runs() const {
     const int64_t all = product(packed_extents(groups_));
     if (kernel_.weight_layout == WeightLayout::channels_innermost) return View(packed_, 0, {all, 1, 1, 1, 1}, packed_type());
     const bool apart = phases_are_apart(kernel_, c_);
-    const int64_t run = 64 * 16 / bytes_of(packed_type()), taps = apart ? taps_ : product(packed_window_), rest = all / (run * taps);
-    View rows(packed_, 0, {run, taps, rest, 1, 1}, packed_type());
-    return apart ? rows.set_stride(1, rest * run).set_stride(2, run) : rows;
+    const int64_t run = 64 * 16 / bytes_of(packed_type()), taps = apart ? taps_ : product(packed_window_);
+    const int64_t rest = all / (run * taps);
+    View runs(packed_, 0, {run, taps, rest, 1, 1}, packed_type());
+    return apart ? runs.set_stride(1, rest * run).set_stride(2, run) : runs;
 }
 
 // A phase's taps lie together, unless the kernel is for any stride.

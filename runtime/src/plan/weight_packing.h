@@ -57,7 +57,7 @@ class WeightPacking {
     Step step() const;
     Step gemm_step() const;
     Step tensor_core_step() const;
-    View packed_rows() const;
+    View packed_runs() const;
     View packed_array() const;
     View packed_panels() const;
     View given() const;
