@@ -127,10 +127,20 @@ inline Expr stored_sum(const GemmFuncs &f, const StoredPlace &at, const Expr &ch
     return sum;
 }
 
-/// The stores. `finish` makes an output of the sum of a channel and group.
+/// Where an element is that is stored, in the product and in the output.
+struct StoredElement {
+    Expr position;
+    PerAxis cell, phase;  ///< of the output
+    Expr image, channel, group;
+    Expr is_channel;
+    Expr whole_cells;     ///< whether the output is made of nothing else; the same for all elements
+};
+
+/// The stores. `finish` makes an output of the sum of a channel and group; `stored` may add how it is stored.
 template <class Tensor>
 void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geometry &g,
-                   const std::function<Expr(const Expr &sum, const Expr &channel, const Expr &group)> &finish) {
+                   const std::function<Expr(const Expr &sum, const Expr &channel, const Expr &group)> &finish,
+                   const std::function<Expr(const Expr &value, const StoredElement &)> &stored) {
     using namespace Halide;
     const int rank = static_cast<int>(g.cells.size());
     const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
@@ -181,7 +191,9 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
     const Expr there = promised(f.loads_whole_tiles ? min(output_channel, extent(rank) - 1) : output_channel, rank);
     const Expr value = finish(stored_sum(f, place, channel, r[0]), there, f.stored.group);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
-    output(index) = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
+    const Expr converted = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
+    output(index) = stored(converted, {position, cell, of_phase, cell.back(), output_channel, f.stored.group, is_channel,
+                                       whole_cells});
     f.output = output;
     if (!f.format.on_tensor_cores()) return;
     for (int values : {2, 4}) {

@@ -105,7 +105,8 @@ class ForwardImplicitGemm : public Halide::Generator<ForwardImplicitGemm<Schedul
                       [&](const Expr &sum, const Expr &channel, const Expr &group) {
                           return Schedule::on_tensor_cores ? finished(sum, channel, group)
                                                            : finished_in_versions(sum, channel, group);
-                      });
+                      },
+                      [&](const Expr &value, const StoredElement &at) { return this->boxes().stored(g, *output_, value, at); });
     }
 
     void schedule() {

@@ -84,6 +84,45 @@ class ImplicitGemmBoxes {
         return box;
     }
 
+    /// An element of the output with how the copy engine stores it, if tiles are: in channels_last. A row of the map has the cells
+    /// of a line of the output, of which each has the channels of a phase, or of all phases of the width; where all phases are
+    /// one, a row has all positions.
+    template <class Output>
+    Halide::Expr stored(const implicit_gemm::Geometry &g, const Output &output, const Halide::Expr &value,
+                        const implicit_gemm::StoredElement &at) const {
+        using namespace Halide;
+        if (f_.stored_channels == 0) return value;
+        const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
+        const auto stride = [&](int d) { return Expr(output.dim(d).stride()); };
+        const int group = rank_ + 1, image = rank_ + 2;
+        const Expr channels = extent(rank_), groups = extent(group), one_phase = product(g.strides) == 1;
+        Expr line = at.image, lines = extent(image);
+        Expr lies_so = stride(image) == stride(rank_ - 1) * extent(rank_ - 1) && stride(group) == channels;
+        for (int d = rank_ - 1; d > 0; d--) {
+            lines = lines * extent(d);
+            line = line * extent(d) + at.cell[d] * g.strides[d] + at.phase[d];
+            lies_so = lies_so && stride(d) == stride(d - 1) * extent(d - 1);
+        }
+        const bool phases_in_runs = !g.channel_phases.empty();
+        const Expr run = phases_in_runs ? at.group : at.phase[0] * groups + at.group,
+                   channel = phases_in_runs ? at.phase[0] * channels + at.channel : at.channel;
+        // Channels of a box are those of one phase of the other axes; beyond the last phase there is no row.
+        Expr lines_are_cut = stride(0) == channels * groups && g.cells[0] % 8 == 0;
+        if (phases_in_runs) {
+            lines_are_cut = lines_are_cut && channels * g.strides[0] % f_.stored_channels == 0 && groups == 1;
+        }
+        const auto of_channel = [&](const Expr &line, const Expr &none) {
+            return phases_in_runs ? select(at.is_channel, line, none) : line;
+        };
+        const auto where_one = [&](const Expr &flat, const Expr &in_lines) { return simplify(select(one_phase, flat, in_lines)); };
+        return stored_in_box({value,
+                              {channel, run, where_one(at.position, at.cell[0]),
+                               where_one(of_channel(0, 1), of_channel(line, lines))},
+                              where_one(16, select(g.cells[0] % 16 == 0, 16, 8)),
+                              simplify(at.whole_cells && lies_so && (one_phase || lines_are_cut)),
+                              f_.maps_weights ? 2 : 1});
+    }
+
   private:
     /// A chunk of input channels, each with a run of those that are computed.
     template <class Weight>

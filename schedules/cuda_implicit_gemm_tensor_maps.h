@@ -23,6 +23,7 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
 
+#include "compiler/passes/tensor_boxes.h"
 #include "schedules/cuda_implicit_gemm_tensor_cores.h"
 
 namespace conv_transpose {
@@ -47,12 +48,18 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
 
+    StoredBoxes stored_boxes() const { return {tile_rows / 4, columns, 2}; }
     bool adds_in_clusters() const { return in_clusters; }
+    /// Tiles leave the block by the copy engine, while it multiplies the next: of 16 bits, channels of positions, which are
+    /// neighbours in the output (of a window some are not stored).
+    bool stores_boxes(const GemmFuncs &f) const {
+        return resident_blocks > 0 && whole_rows && window == 1 && f.channels_last_output && f.computed != Storage::f32;
+    }
 
     void describe(KernelDescription &description, const GemmFuncs &f) const {
         CudaImplicitGemmTensorCores::describe(description, f);
         describe_gpus(description, true);
-        description.set("shared_bytes", staged_bytes(f) + (resident_blocks > 0 ? scratch_bytes() : 1024));
+        description.set("shared_bytes", staged_bytes(f) + (resident_blocks > 0 ? scratch_bytes(f) : 1024));
         description.set("box_positions", box_positions(f));
         if (window > 1) description.set("window", window);
         if (f.row_taps > 1) {
@@ -62,6 +69,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         }
         if (resident_blocks > 0) description.set("resident_blocks", resident_blocks);
         if (kept_steps > 0) description.set("kept_steps", kept_steps);
+        if (f.stored_channels > 0) description.set("stored_box_channels", f.stored_channels);
         if (f.weight_run > 0) description.set("box_channels", f.weight_run);
         if (!in_clusters) return;
         description.set("adds_in_clusters", "true");
@@ -96,8 +104,13 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
         return stages * picture + (kept_steps > 0 ? kept_steps : stages) * weights;
     }
 
-    // Eight rows of every warp, beside barriers.
-    int scratch_bytes() const { return warpgroups() * 4 * 8 * (columns + (row_taps > 1 ? 12 : 8)) * 4 + 64; }
+    // Eight rows of every warp, or boxes that it stores, beside barriers.
+    int scratch_bytes(const GemmFuncs &f) const {
+        const int warps = warpgroups() * 4, rows_of_warps = warps * 8 * (columns + (row_taps > 1 ? 12 : 8)) * 4;
+        if (f.stored_channels == 0) return rows_of_warps + 64;
+        const StoredBoxes boxes = stored_boxes();
+        return std::max(rows_of_warps, warps * boxes.at_once * StoredBoxes::rows * boxes.columns * 2) + 1024;
+    }
 
     // One thread of the block starts the copies of a step, as far as Halide knows, of which `loops` are.
     void by_one_thread(Halide::Func staged, std::vector<Halide::VarOrRVar> loops) const {

@@ -2,6 +2,7 @@
 #include "compiler/passes/further_tiles.h"
 
 #include <utility>
+#include <vector>
 
 #include "compiler/passes/lowered_ir.h"
 #include "compiler/passes/placeholder_calls.h"
@@ -35,11 +36,18 @@ class BesideStages : public IRMutator {
     Stmt visit(const Evaluate *op) override {
         const Stmt statement(op);
         if (is_barrier(statement) || has_placeholder(statement, "publish")) return Evaluate::make(0);
+        if (has_placeholder(statement, "box_store")) return stored_box(op->value.as<Call>());
         if (!has_placeholder(statement, "turn") && !has_placeholder(statement, "add_shifted")) return IRMutator::visit(op);
         const Call *call = op->value.as<Call>();
         PlaceholderCall turn = PlaceholderCall::parse(call->name);
         turn.fields["at"] = floats_ * bytes_of_float;
         return placeholder(turn, call->args);
+    }
+
+    Stmt stored_box(const Call *call) const {
+        std::vector<Expr> arguments = call->args;
+        arguments[0] = simplify(arguments[0] + floats_ * bytes_of_float);
+        return placeholder(PlaceholderCall::parse(call->name), arguments);
     }
 
     const std::string allocation_;

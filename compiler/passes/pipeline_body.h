@@ -25,12 +25,15 @@ struct StagedMemory {
     int stages, stage_floats;
     KeptOperand kept = {};
     int kept_chunks = 0;
+    int scratch_granularity = 8;
 
     int staged() const { return stages * stage_floats + kept_chunks * kept.floats; }
     /// Behind all that is staged, where copies are bulk copies.
     StageBarriers barriers() const { return {staged() * 4, stages}; }
     /// Behind these, in floats: what stores use while stages are on their way.
-    int scratch() const { return staged() + (StageBarriers::size(stages) + 7) / 8 * 8; }
+    int scratch() const {
+        return staged() + (StageBarriers::size(stages) + scratch_granularity - 1) / scratch_granularity * scratch_granularity;
+    }
 };
 
 class PipelineBody {

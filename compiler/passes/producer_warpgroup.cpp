@@ -255,7 +255,9 @@ class ThreadRoles : public PipelineLoops {
             return consumers;  // with_roles() refuses it
         }
         if (tiles_) {
-            consumers = tiles_->of_all_tiles(FurtherTiles::beside_stages(consumers, memory_));
+            // The copy engine must have read what it stores before the block ends.
+            const Stmt behind = has_placeholder(consumers, "box_store") ? placeholder({"box_wait", {{"pending", 0}}}) : Stmt();
+            consumers = tiles_->of_all_tiles(FurtherTiles::beside_stages(consumers, memory_), behind);
             producer = tiles_->of_all_tiles(producer, end_of_producer_);
         }
         consumers = Block::make(registers("more_registers", consumer_registers()), consumers);

@@ -183,7 +183,8 @@ Stmt SoftwarePipelinePass::visit(const Allocate *allocate) {
     if (options_.kept_chunks > 0) check_kept(kept, granularity);
     const int stage = (*size - kept.floats + granularity - 1) / granularity * granularity;
     const int behind_stages = in_bulk ? std::max(StageBarriers::size(options_.stages), overlap_of_windows(allocate->body)) : 0;
-    const StagedMemory memory{allocate->name, options_.stages, stage, kept, options_.kept_chunks};
+    StagedMemory memory{allocate->name, options_.stages, stage, kept, options_.kept_chunks};
+    if (has_placeholder(allocate->body, "box_store")) memory.scratch_granularity = granularity_of_boxes;
     const int size_of_all = options_.resident_blocks > 0 ? memory.scratch() + scratch_of_stores(allocate->body)
                                                          : stage * options_.stages + behind_stages;
     const Stmt body = options_.producer ? with_producer_warpgroup(allocate->body, memory, options_, blocks_)

@@ -10,7 +10,7 @@ using namespace Halide::Internal;
 
 namespace {
 
-const std::string name_of_call = "conv_element_of_box";
+const std::string name_of_call = "conv_element_of_box", name_of_store = "conv_stored_in_box";
 
 /// All lanes of a vector have the same; an expression that differs has no value.
 Expr of_all_lanes(const Expr &e) {
@@ -43,6 +43,20 @@ std::optional<TensorBox> box_of_element(const Expr &value) {
     return box;
 }
 
+// The element, which map, whether at all, positions, coordinates.
+Expr stored_in_box(const StoredBox &box) {
+    std::vector<Expr> arguments{box.element, box.map, box.stored_if, box.positions};
+    arguments.insert(arguments.end(), box.coordinates.begin(), box.coordinates.end());
+    return Call::make(box.element.type(), name_of_store, arguments, Call::PureExtern);
+}
+
+std::optional<StoredBox> stored_box_of(const Expr &value) {
+    const Call *call = value.as<Call>();
+    if (!call || call->name != name_of_store) return std::nullopt;
+    return StoredBox{call->args[0], {call->args.begin() + 4, call->args.end()}, call->args[3], call->args[2],
+                     static_cast<int>(*as_const_int(call->args[1]))};
+}
+
 bool has_element_of_box(const Stmt &statement) {
     class Finder : public IRVisitor {
       public:
@@ -61,7 +75,7 @@ bool has_element_of_box(const Stmt &statement) {
 }
 
 Expr ElementsOfBoxes::visit(const Call *call) {
-    return call->name == name_of_call ? mutate(call->args[0]) : IRMutator::visit(call);
+    return call->name == name_of_call || call->name == name_of_store ? mutate(call->args[0]) : IRMutator::visit(call);
 }
 
 }  // namespace conv_transpose

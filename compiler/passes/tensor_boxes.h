@@ -14,6 +14,9 @@
 // In shared memory a position's channels are a row of 32, 64 or 128 bytes, whose groups of 16 bytes the copy engine
 // permutes ("swizzles") so that eight rows lie in all banks: tensor cores read it so (tensor_core_instructions.h).
 // Whoever reads such a Func otherwise is refused. Longer rows lie as they do in memory, of a block.
+//
+// What tensor cores have summed may be stored so, too: a Func whose elements are stored_in_box() is stored from shared memory by
+// blocks of a tensor, where a condition of the whole launch holds (tile_boxes.cpp).
 #ifndef CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
 #define CONV_TRANSPOSE_COMPILER_TENSOR_BOXES_H
 
@@ -38,6 +41,33 @@ std::optional<TensorBox> box_of_element(const Halide::Expr &value);
 
 /// Whether a statement holds an element of a box.
 bool has_element_of_box(const Halide::Internal::Stmt &statement);
+
+/// An element that is stored, and where in the output the copy engine finds it, as (channel of a run, run, place in its row, row).
+/// So many rows of a tile, 16 or 8, from multiples on, are neighbours in a row, a box. Coordinates are not negative: a store to a
+/// box that begins before its tensor is an illegal instruction (a probe, H200, 2026-11-29), where a copy from one brings zeros.
+struct StoredBox {
+    Halide::Expr element;
+    std::vector<Halide::Expr> coordinates;
+    Halide::Expr positions;  ///< of a box
+    Halide::Expr stored_if;  ///< and where not, elements are stored in another way; both are the same for all elements
+    int map = 0;
+};
+
+/// How a warp's tile is cut into boxes of 16 rows and 64 or 128 bytes of columns, and of how many it has shared memory.
+struct StoredBoxes {
+    static constexpr int rows = 16;
+    int columns, of_warp, at_once;
+
+    StoredBoxes(int rows_of_warp, int columns_of_tile, int bytes_of_element)
+        : columns((columns_of_tile * bytes_of_element % 128 == 0 ? 128 : 64) / bytes_of_element),
+          of_warp(rows_of_warp / rows * (columns_of_tile / columns)),
+          at_once(of_warp % 3 == 0 ? 3 : of_warp % 2 == 0 ? 2 : 1) {}
+};
+
+Halide::Expr stored_in_box(const StoredBox &box);
+
+/// It is nothing where a value is not stored so.
+std::optional<StoredBox> stored_box_of(const Halide::Expr &value);
 
 /// A lowering pass that leaves the elements: for a program that no other pass rewrites.
 class ElementsOfBoxes : public Halide::Internal::IRMutator {

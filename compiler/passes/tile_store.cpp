@@ -23,6 +23,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
     if (!format)
         refuse_tile(nest.name, "a tile is stored as " + names_of_operand_formats() + ", not as " + text(nest.store->value));
     format_ = *format;
+    if ((box_ = stored_box_of(value_))) value_ = box_->element;
     value_ = as_float(value_);
     if (nest.store->name == shared_) refuse_tile(nest.name, "the tile is stored to shared memory; store it to the output");
     find_accumulator();
@@ -39,10 +40,12 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
         if (further_tiles_) take_spared_conditions();
     }
     if (in_runs_) check_runs();
+    if (box_) check_boxes();
 }
 
 int TileStore::scratch_floats() const {
-    return warpgroups_ * warps_of_warpgroup * rows_at_a_time() * pitch_;
+    const int of_warp = rows_at_a_time() * pitch_;
+    return warpgroups_ * warps_of_warpgroup * std::max(of_warp, box_ ? words_of_boxes() : 0);
 }
 
 Stmt TileStore::lowered() const {
@@ -63,6 +66,10 @@ Stmt TileStore::versions(const Expr &value, int to_unroll) const {
         const int then_to_unroll = unrolled && moves_sums({choice->args[1]}) ? 2 : to_unroll - 1;
         return IfThenElse::make(choice->args[0], versions(choice->args[1], to_unroll),
                                 versions(choice->args[2], then_to_unroll));
+    }
+    if (box_ && unrolled) {
+        const Stmt otherwise = is_const_one(box_->stored_if) ? Evaluate::make(0) : rows({value, unrolled, false});
+        return IfThenElse::make(box_->stored_if, boxes({value}), otherwise);
     }
     if (by_rows_ && spared_if_.defined())
         return IfThenElse::make(spared_if_, rows({value, unrolled, true}), rows({value, false, false}));

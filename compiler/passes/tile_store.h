@@ -6,11 +6,13 @@
 #define CONV_TRANSPOSE_COMPILER_TILE_STORE_H
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "compiler/passes/placeholder_calls.h"
+#include "compiler/passes/tensor_boxes.h"
 #include "compiler/passes/tensor_core_options.h"
 #include "compiler/passes/tile_parts.h"
 #include "compiler/passes/warp_tile.h"
@@ -57,6 +59,12 @@ class TileStore {
     int pitch_of_rows() const;
     bool moves_sums(const Version &version) const;
     void take_spared_conditions();
+    // By boxes: tile_boxes.cpp.
+    class Boxes;
+    Halide::Internal::Stmt boxes(const Version &version) const;
+    void check_boxes() const;
+    StoredBoxes stored_boxes() const { return {rows_of_warp(), line(), bytes_of(format_)}; }
+    int words_of_boxes() const;  // of a warp
     // In runs: tile_runs.cpp.
     class Runs;
     Halide::Internal::Stmt runs(const Version &version) const;
@@ -127,6 +135,7 @@ class TileStore {
     // those of `conditions_` that are left where it holds. They are told by conditions "it, or else".
     Halide::Expr spared_if_;
     std::vector<Halide::Expr> conditions_left_;
+    std::optional<StoredBox> box_;  // how the copy engine stores it, if it does
     OperandFormat format_ = OperandFormat::float32;  // of the output
     std::string accumulator_;
     const WarpTile *tile_ = nullptr;

@@ -56,6 +56,12 @@ void store_run(const CallSite &site, int values, const std::string &at, PtxWrite
     else out.line("@inside st.global.v4.b32 [", at, "], {v0, v1, v2, v3}; }");
 }
 
+/// As one word that is no number.
+void join_pair(const CallSite &site, PtxWriter &out) {
+    out.line("{ .reg .b32 word; ", joined(site, "word", site.arguments.at(0), site.arguments.at(1)), " mov.b32 ", site.result,
+             ", word; }");
+}
+
 }  // namespace
 
 bool expand_store(const CallSite &site, const GlobalAddresses &addresses, PtxWriter &out) {
@@ -66,6 +72,7 @@ bool expand_store(const CallSite &site, const GlobalAddresses &addresses, PtxWri
     else if (kind == "store_single") store_single_of_16_bits(site, addresses.of(site), out);
     else if (kind == "store_run") store_run(site, site.call.field("values"), addresses.of(site), out);
     else if (kind == "row_store") store_run(site, floats ? 4 : 8, addresses.of(site), out);  // 16 bytes
+    else if (kind == "pair_of_sums") join_pair(site, out);
     else return false;
     return true;
 }

@@ -106,6 +106,7 @@ bool KernelExpansion::expand_tile(const CallSite &site, PtxWriter &out) {
     else if (kind == "promote") tiles_.promote(site.call, out);
     else if (kind == "add_shifted") tiles_.add_shifted_taps(site, labels_.next(), out);
     else if (kind == "sum") tiles_.read_sum(site, out);
+    else if (kind == "sum_of_register") tiles_.read_register(site, out);
     else if (kind == "turn") tiles_.turn(site.call, out);
     else if (kind == "turn_end") tiles_.end_turn(out);
     else if (kind == "cluster_sum") tiles_.add_parts_of_cluster(site, out);

@@ -12,6 +12,18 @@ bool SharedCopies::expand(const CallSite &site, Labels &labels, PtxWriter &out) 
     else if (kind == "bulk_copy" && has_copy_engine_) bulk_copy(site, out);
     else if (kind == "bulk_copy") copy_by_one_thread(site, labels.next(), out);
     else if (kind == "tensor_copy") tensor_copy(site, out);
+    else return expand_boxes(site, out);
+    return true;
+}
+
+/// Stores by the copy engine: each lane waits for those that it started.
+bool SharedCopies::expand_boxes(const CallSite &site, PtxWriter &out) {
+    const std::string &kind = site.call.kind;
+    if (kind == "box_store") box_store(site, out);
+    else if (kind == "box_publish") out.line("\tfence.proxy.async.shared::cta; bar.warp.sync 0xffffffff;");
+    else if (kind == "box_commit") out.line("\tcp.async.bulk.commit_group;");
+    else if (kind == "box_wait") 
+        out.line("\tcp.async.bulk.wait_group.read ", site.call.field("pending"), "; bar.warp.sync 0xffffffff;");
     else return false;
     return true;
 }
@@ -45,17 +57,31 @@ void SharedCopies::copy_by_one_thread(const CallSite &site, const std::string &l
     out.line("add.s32 to, to, 16; add.s64 from, from, 16; setp.lt.u32 more, to, end; @more bra ", loop, "; }");
 }
 
-/// To, barrier; then the coordinates and, where positions count through the images, the offsets.
-void SharedCopies::tensor_copy(const CallSite &site, PtxWriter &out) {
+/// The statement that sets `map`.
+std::string SharedCopies::address_of_map(const CallSite &site) {
     if (!has_copy_engine_) throw PtxExpansionError("PTX expansion: only sm_90a reads tensor maps");
     const int map = site.call.field("map");
     maps_ = std::max(maps_, map + 1);
+    return "mov.b64 map, " + tensor_maps_ + "; cvta.param.u64 map, map;" +
+           (map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
+}
+
+/// From; then the coordinates.
+void SharedCopies::box_store(const CallSite &site, PtxWriter &out) {
+    std::string coordinates;
+    for (std::size_t i = 1; i < site.arguments.size(); i++) coordinates += (i > 1 ? ", " : "") + site.arguments[i];
+    out.line("{ .reg .b32 from; .reg .b64 map; mov.b32 from, ", site.arguments.at(0), "; ", address_of_map(site));
+    out.line("cp.async.bulk.tensor.", site.arguments.size() - 1, "d.global.shared::cta.tile.bulk_group [map, {", coordinates,
+             "}], [from]; }");
+}
+
+/// To, barrier; then the coordinates and, where positions count through the images, the offsets.
+void SharedCopies::tensor_copy(const CallSite &site, PtxWriter &out) {
     const std::size_t dimensions = site.call.field("coordinates"), axes = site.call.field("offsets"), first = 2,
                       offsets = first + dimensions;
     std::string coordinates, halves;
     out.line("{ .reg .b32 to, barrier, wide; .reg .b16 offset<3>; .reg .b64 map; mov.b32 to, ", site.arguments.at(0),
-             "; mov.b32 barrier, ", site.arguments.at(1), "; mov.b64 map, ", tensor_maps_, "; cvta.param.u64 map, map;",
-             map ? " add.s64 map, map, " + std::to_string(bytes_of_map * map) + ";" : "");
+             "; mov.b32 barrier, ", site.arguments.at(1), "; ", address_of_map(site));
     if (in_cluster_) out.line(of_cluster());
     for (std::size_t i = 0; i < dimensions; i++) coordinates += (i ? ", " : "") + site.arguments.at(first + i);
     for (std::size_t i = 0; i < axes; i++) {

@@ -25,6 +25,9 @@ class SharedCopies {
     void bulk_copy(const CallSite &site, PtxWriter &out) const;
     void copy_by_one_thread(const CallSite &site, const std::string &loop, PtxWriter &out) const;
     void tensor_copy(const CallSite &site, PtxWriter &out);
+    bool expand_boxes(const CallSite &site, PtxWriter &out);
+    void box_store(const CallSite &site, PtxWriter &out);
+    std::string address_of_map(const CallSite &site);
     /// Addresses of a copy tell the block of a cluster.
     std::string of_cluster() const { return in_cluster_ ? " add.u32 to, to, %tc_base; add.u32 barrier, barrier, %tc_base;" : ""; }
 

@@ -53,6 +53,12 @@ void TensorCoreInstructions::read_sum(const CallSite &site, PtxWriter &out) cons
     out.line("\tmov.f32 ", site.result, ", ", tile.sum(call.field("column"), 0, call.field("eight"), call.field("second")), ";");
 }
 
+void TensorCoreInstructions::read_register(const CallSite &site, PtxWriter &out) const {
+    if (!wgmma_ || turned_) throw PtxExpansionError("PTX expansion: lanes have pairs of columns of tiles of wgmma, in their order");
+    const std::string sum = "%tc_tile" + std::to_string(site.call.field("tile")) + "_" + std::to_string(site.call.field("sum"));
+    out.line("\tmov.f32 ", site.result, ", ", sum, ";");
+}
+
 void TensorCoreInstructions::add_shifted_taps(const CallSite &site, const std::string &label, PtxWriter &out) const {
     if (!in_lines_) throw PtxExpansionError("PTX expansion: taps that are rows are added in tiles of lines of columns");
     add_shifted(site, label, out);

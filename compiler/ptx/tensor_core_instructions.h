@@ -70,6 +70,8 @@ class TensorCoreInstructions {
     void multiply(const CallSite &site, PtxWriter &out) const;
     /// A tile in lines tells one of the lane's sums, and adds those of taps that are rows.
     void read_sum(const CallSite &site, PtxWriter &out) const;
+    /// The sum in a register of a tile as wgmma leaves it.
+    void read_register(const CallSite &site, PtxWriter &out) const;
     void add_shifted_taps(const CallSite &site, const std::string &label, PtxWriter &out) const;
     /// Is told of all products before the first call.
     void announce(const PlaceholderCall &multiply);

@@ -98,6 +98,9 @@ TEST(PtxMachine, StoresInBulk) {
     expect_error(written + bulk_store + wait, "while its shared memory is being stored");
     expect_error(written + bulk_store + commit + "STORED:\n", "while its shared memory is being stored");
     expect_error(replaced(written, fence, "") + bulk_store + commit + wait, "written without a proxy fence");
+    const std::string again = "st.shared.u32 [%r21], %r21;\n";
+    expect_error(written + bulk_store + commit + again + wait, "the copy engine reads that nobody has waited for");
+    EXPECT_EQ(error_of(written + bulk_store + commit + replaced(wait, "STORED:", again + "STORED:"), 64, 264), "none");
     expect_error(written + replaced(bulk_store, "[%rd1]", "[%rd1+16]") + commit + wait, "beyond");
     expect_error(written + replaced(bulk_store, "[%rd1]", "[%rd1+8]") + commit + wait, "16 aligned bytes");
 }
@@ -122,6 +125,7 @@ TEST(PtxMachine, StoresBlocksOfTensors) {
             const bool inside = i % 8 < 6 && i / 8 % 4 >= 1;
             EXPECT_EQ(floats[64 + i], inside ? (i - 8) ^ (i >= 40 ? 4 : 0) : 64 + i) << i;
         }
+        EXPECT_THROW(run_program(replaced(whole, "%r22, 1", "%r22, -1"), floats, 128, 512, timing, map), PtxError);
         map.block[0] = 0;
         EXPECT_THROW(run_program(whole, floats, 128, 512, timing, map), PtxError);
     }

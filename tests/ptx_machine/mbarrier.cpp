@@ -299,6 +299,8 @@ void execute_bulk_store(Warp &w, const Instruction &i, uint32_t mask) {
 void execute_tensor_store(Warp &w, const Instruction &i, uint32_t mask) {
     for_each_lane(mask, [&](int l) {
         BulkStore store{0, own_address(w, w.from<uint32_t>(i.d)[l]), 0, box_of(w, i, l, true)};
+        for (int d = 0; d < i.number; d++)  // an illegal instruction on an H200 (2026-11-29), where copies from there bring zeros
+            if (store.box->first[d] < 0) fail(i, "a block that is stored begins at " + std::to_string(store.box->first[d]));
         store.bytes = bytes_of_box(store.box->map);
         require_place_of_box(w, i, store.box->map, store.from, store.bytes);
         begin(w, i, l, store);
@@ -319,6 +321,7 @@ void Warp::finish_bulk_stores(int last_group) {
     std::erase_if(bulk_stores, [&](const BulkStore &store) {
         const bool over = store.group > 0 && store.group <= last_group;
         if (over && late) perform(*block, store);
+        if (over) block->history.end_bulk_read(store.from, store.bytes);
         return over;
     });
 }

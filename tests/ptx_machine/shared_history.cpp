@@ -43,6 +43,7 @@ void SharedHistory::restart() {
     std::fill(written_.begin(), written_.end(), 0);
     for (std::vector<Fence> &fences : fences_) fences.clear();
     std::fill(group_.begin(), group_.end(), Group());
+    bulk_reads_.clear();
 }
 
 /// Whether a write is ordered before what this warp does now.
@@ -86,7 +87,14 @@ void SharedHistory::order_in_cluster(const Instruction &i, const Warp &warp, uin
     last.written = warp.cluster_arrivals + 1;
 }
 
+void SharedHistory::require_no_bulk_read(const Instruction &i, int thread, uint32_t address, int bytes) const {
+    for (const auto &[read, count] : bulk_reads_)
+        if (address < read + count && read < address + bytes)
+            fail_by_race(i, thread, " writes ", std::max(address, read) / 4, "the copy engine reads that nobody has waited for");
+}
+
 void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) const {
+    require_no_bulk_read(i, thread, address, bytes);
     const uint32_t first = address / 4, end = (address + bytes - 1) / 4 + 1;
     Products passed{};
     bool over = true;
@@ -196,6 +204,11 @@ void SharedHistory::bulk_read(const Instruction &i, const Warp &warp, int thread
         if (writes_[word].thread == thread && (fences.empty() || fences.back().writes < writes_[word].number))
             fail(i, numbered("the copy engine reads shared word ", static_cast<int>(word)) +
                         ", which was written without a proxy fence since");
+    bulk_reads_.emplace_back(address, bytes);
+}
+
+void SharedHistory::end_bulk_read(uint32_t address, uint32_t bytes) {
+    bulk_reads_.erase(std::find(bulk_reads_.begin(), bulk_reads_.end(), std::pair(address, bytes)));
 }
 
 void SharedHistory::proxy_fence(const Warp &warp) {

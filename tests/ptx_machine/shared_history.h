@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "ptx_program.h"
@@ -48,8 +49,9 @@ class SharedHistory {
     /// By the copy engine, for a thread: before an mbarrier says so nobody may know it, and tensor cores need no fence.
     void bulk_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
 
-    /// By the copy engine, for a thread that has fenced what it wrote.
+    /// By the copy engine, for a thread that has fenced what it wrote; until it has waited for the read, none may write there.
     void bulk_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+    void end_bulk_read(uint32_t address, uint32_t bytes);
 
     /// What this warp has written may be read by tensor cores, where a barrier follows.
     void proxy_fence(const Warp &);
@@ -87,6 +89,7 @@ class SharedHistory {
     };
 
     void order_in_cluster(const Instruction &, const Warp &, uint32_t word);
+    void require_no_bulk_read(const Instruction &, int thread, uint32_t address, int bytes) const;
 
     static bool seen(const Write &, const Warp &);
     uint32_t *reads_of(int warp) { return reads_.data() + warp * writes_.size(); }
@@ -116,6 +119,7 @@ class SharedHistory {
     std::vector<uint32_t> written_;  ///< by each warp, how often
     std::vector<std::vector<Fence>> fences_;  ///< of each warp
     std::vector<Group> group_;
+    std::vector<std::pair<uint32_t, uint32_t>> bulk_reads_;  ///< under way: addresses, bytes
 };
 
 }  // namespace ptx_machine

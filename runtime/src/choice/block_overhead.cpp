@@ -71,7 +71,9 @@ double resident_block_overhead(const KernelTraits &k) {
     // as they lie float32 takes twice as long (1x1, three layers, that day).
     const bool is_float = k.output.type == ElementType::float32;
     // Phases that are channels there, and weights that blocks keep: six layers of k2 s2 (H200, 2026-11-28).
-    const double start = maps_both && !k.one_position ? 1e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
+    // Where the copy engine stores, weights of a map take no longer (41 layers, H200, 2026-11-29).
+    const bool waits = maps_both && !k.one_position && k.stored_box_channels == 0;
+    const double start = waits ? 1e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
     const double of_phases = k.block_channels >= 128 ? 5.8e-11 : 3.6e-11;
     const double element = k.row_taps > 1                                ? (is_float ? 1e-10 : 1.35e-10)
                            : reads_as_it_lies(k) && is_float             ? 8e-11
@@ -137,8 +139,9 @@ double before_first_block(const KernelTraits &k) {
     if (loads_weights_as_given(k)) return before_given_weights;
     constexpr double forward_of_small = 0.85e-6;  // beyond a launch (seven layers of 6 to 11 us in float32, that day)
     if (is_for_small_problems(k)) return launch + (k.operation == Operation::forward ? forward_of_small : 0);
-    // What a block keeps comes first (1x1, eight layers of 4 to 6 us, H200, 2026-11-29).
-    const double kept = k.kept_steps > 0 && k.one_position ? 0.5e-6 : 0;
+    // What a block keeps comes first (1x1, eight layers of 4 to 6 us, H200, 2026-11-29); of what the copy engine stores less is
+    // waited for (eleven of 4 to 30 us, later that day).
+    const double kept = k.kept_steps == 0 || !k.one_position ? 0 : k.stored_box_channels > 0 ? -0.3e-6 : 0.5e-6;
     // Of two blocks on a multiprocessor one begins while the other waits (1x1, twenty of 3 to 21 us, that day).
     const double beside = reads_as_it_lies(k) && bytes_of(k.output.type) == 2 && k.blocks_per_multiprocessor > 1 ? 0.8e-6 : 0;
     return k.resident_blocks > 0 ? before_first_tile + kept - beside : before_first_box(k);

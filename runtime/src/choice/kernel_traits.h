@@ -139,6 +139,8 @@ struct CalledWith {
     /// Positions of a box, where the picture is read by a tensor map (picture_frame.h); else 0. Channels of the weights', as
     /// they are given, where they are no step of a sum over channels.
     int64_t box_positions = 0, box_channels = 0;
+    /// Channels of a box that it stores by a tensor map of its output, the last of its maps; 0: it has none.
+    int64_t stored_box_channels = 0;
     /// Slopes of channels may stand behind their biases (BiasKind).
     bool channel_slopes = false;
     /// It stores single channels in channels_last, not 16 bytes of them at a time.

@@ -32,10 +32,10 @@ inline bool maps_rows_of_gradient(const KernelTraits &k) {
     return maps_weights(k) && k.operation == Operation::forward && k.box_channels == 0;
 }
 
-/// How many maps a kernel reads; a weight gradient's are of the input and the output gradient.
+/// How many maps a kernel has: of what it reads, a weight gradient of the input and the output gradient, and of what it stores.
 inline std::size_t tensor_maps(const KernelTraits &k) {
     if (k.box_positions == 0) return 0;
-    return maps_weights(k) || k.operation == Operation::weight_gradient ? 2 : 1;
+    return (maps_weights(k) || k.operation == Operation::weight_gradient ? 2 : 1) + (k.stored_box_channels > 0 ? 1 : 0);
 }
 
 /// Whether a row of weights as they are given, of an input channel, has the phases of each output channel: kernels as large as

@@ -144,6 +144,7 @@ Step forward_step(const KernelTraits &k, const Problem &p, const View &in, const
     auto launch = set_all(Launch<Family::forward>(k));
     if (k.box_positions > 0) launch.add_map("input", picture_map(k, p, in));
     if (maps_weights(k)) launch.add_map("weight", weight_map(k, weight));
+    if (k.stored_box_channels > 0) launch.add_map("output", stored_map(k, p, out));
     return launch.step();
 }
 

@@ -42,6 +42,7 @@ Recipe input_gradient_recipe(const Candidate &candidate) {
             auto launch = set_all(launch_with_axes<Family::input_gradient>(k, p));
             if (k.box_positions > 0) launch.add_map("output_gradient", picture_map(k, p, from));
             if (maps_weights(k)) launch.add_map("weight", weight_map(k, weights.view(range)));
+            if (k.stored_box_channels > 0) launch.add_map("input_gradient", stored_map(k, p, to));
             steps.push_back(launch.step());
             return steps;
         }

@@ -20,7 +20,7 @@ namespace conv_transpose {
 
 namespace {
 
-constexpr size_t max_dimensions = 8, max_tensors = std::tuple_size_v<Step::Moves>, max_maps = 2;
+constexpr size_t max_dimensions = 8, max_tensors = std::tuple_size_v<Step::Moves>, max_maps = 3;
 
 halide_type_t halide_type(ElementType type) { return {device_type(type).code, device_type(type).bits, 1}; }
 
@@ -206,7 +206,7 @@ Status Step::run(const Addresses &addresses, const Moves &moves, RunContext &con
     TensorMap maps[max_maps];
     if (!encode_maps(placed, context.rehearsal, maps))
         return failed(*kernel_, Status::Code::invalid_argument,
-                      "there is no tensor map of what it reads; the rule is an address that is a multiple of 16 bytes");
+                      "there is no tensor map of what it reads or stores; the rule is an address that is a multiple of 16 bytes");
     context.tensor_maps = maps_.empty() ? nullptr : maps;
     context.in_clusters = kernel_->adds_in_clusters;
     const bool aligned = std::all_of(placed, placed + views_.size(), [](const PlacedView &view) {

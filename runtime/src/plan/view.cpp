@@ -124,6 +124,31 @@ PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View 
     return map;
 }
 
+PictureMap stored_map(const KernelTraits &kernel, const Problem &p, const View &picture) {
+    const auto &d = picture.dimensions();
+    const int channel = kernel.rank, group = channel + 1, image = channel + 2;
+    const bool is_gradient = kernel.operation == Operation::input_gradient;
+    const bool one_phase = is_gradient || std::all_of(p.axes.begin(), p.axes.end(), [](const Axis &a) { return a.stride == 1; });
+    const int64_t bytes = bytes_of(picture.type()), phases = is_gradient ? 1 : p.width().stride;
+    int64_t lines = d[image].extent;
+    for (int i = 1; i < kernel.rank; i++) lines *= d[i].extent;
+    const int64_t of_run = kernel.phases_as_channels ? phases : 1, row = d[0].extent * d[0].stride;
+    PictureMap map;
+    map.element = picture.type();
+    map.axes = 2, map.traversal = {1, 1, 1};
+    const uint32_t positions = one_phase || d[0].extent / phases % 16 == 0 ? 16 : 8;
+    map.block = {static_cast<uint32_t>(kernel.stored_box_channels), 1, positions, 1, 1};
+    const auto set = [&](int dimension, int64_t extent, int64_t stride) {
+        map.extents[dimension] = static_cast<uint64_t>(std::max<int64_t>(extent, 1));
+        if (dimension > 0) map.strides[dimension - 1] = static_cast<uint64_t>(stride * bytes);
+    };
+    set(0, d[channel].extent * of_run, 1);
+    set(1, d[group].extent * phases / of_run, d[channel].extent);
+    set(2, one_phase ? d[0].extent * lines : d[0].extent / phases, d[0].stride * phases);
+    set(3, one_phase ? 1 : lines, row);
+    return map;
+}
+
 PictureMap input_map(const KernelTraits &kernel, const View &input) {
     if (sums_runs(kernel)) return map_of_runs(kernel, input, kernel.tile_in_channels);
     if (kernel.reads_pairs) return map_of_blocks(kernel, input, 1, 0, kernel.tile_in_channels);

@@ -109,6 +109,9 @@ inline View output_pictures(Operand operand, const Problem &p, int rank, const L
 /// The map of such a picture in channels_last, for a kernel that reads its boxes.
 PictureMap picture_map(const KernelTraits &kernel, const Problem &p, const View &picture);
 
+/// The map of what such a kernel stores, as ImplicitGemmBoxes::stored() has its coordinates.
+PictureMap stored_map(const KernelTraits &kernel, const Problem &p, const View &picture);
+
 /// The maps that a weight gradient reads, of pictures as (channel, x, y, z, group, image).
 PictureMap input_map(const KernelTraits &kernel, const View &input);
 PictureMap output_gradient_map(const KernelTraits &kernel, const Problem &p, const View &output_gradient);
