@@ -108,9 +108,10 @@ class ImplicitGemmBoxes {
                    channel = phases_in_runs ? at.phase[0] * channels + at.channel : at.channel;
         // Channels of a box are those of one phase of the other axes; beyond the last phase there is no row.
         Expr lines_are_cut = stride(0) == channels * groups && g.cells[0] % 8 == 0;
-        if (phases_in_runs) {
+        if (phases_in_runs)
             lines_are_cut = lines_are_cut && channels * g.strides[0] % f_.stored_channels == 0 && groups == 1;
-        }
+        const auto fills = [&](int positions) { return g.cells[0] % positions == 0; };
+        const Expr positions = select(fills(64), 64, fills(32), 32, fills(16), 16, 8);
         const auto of_channel = [&](const Expr &line, const Expr &none) {
             return phases_in_runs ? select(at.is_channel, line, none) : line;
         };
@@ -118,7 +119,7 @@ class ImplicitGemmBoxes {
         return stored_in_box({value,
                               {channel, run, where_one(at.position, at.cell[0]),
                                where_one(of_channel(0, 1), of_channel(line, lines))},
-                              where_one(16, select(g.cells[0] % 16 == 0, 16, 8)),
+                              where_one(64, positions),
                               simplify(at.whole_cells && lies_so && (one_phase || lines_are_cut)),
                               f_.maps_weights ? 2 : 1});
     }

@@ -48,7 +48,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
 
-    StoredBoxes stored_boxes() const { return {tile_rows / 4, columns, 2}; }
+    StoredBoxes stored_boxes() const { return {tile_rows, columns, 2}; }
     bool adds_in_clusters() const { return in_clusters; }
     /// Tiles leave the block by the copy engine, while it multiplies the next: of 16 bits, channels of positions, which are
     /// neighbours in the output (of a window some are not stored).
@@ -108,8 +108,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     int scratch_bytes(const GemmFuncs &f) const {
         const int warps = warpgroups() * 4, rows_of_warps = warps * 8 * (columns + (row_taps > 1 ? 12 : 8)) * 4;
         if (f.stored_channels == 0) return rows_of_warps + 64;
-        const StoredBoxes boxes = stored_boxes();
-        return std::max(rows_of_warps, warps * boxes.at_once * StoredBoxes::rows * boxes.columns * 2) + 1024;
+        return std::max(rows_of_warps, warpgroups() * stored_boxes().elements() * 2) + 1024;
     }
 
     // One thread of the block starts the copies of a step, as far as Halide knows, of which `loops` are.

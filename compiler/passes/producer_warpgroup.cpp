@@ -256,7 +256,7 @@ class ThreadRoles : public PipelineLoops {
         }
         if (tiles_) {
             // The copy engine must have read what it stores before the block ends.
-            const Stmt behind = has_placeholder(consumers, "box_store") ? placeholder({"box_wait", {{"pending", 0}}}) : Stmt();
+            const Stmt behind = has_placeholder(consumers, "box_store") ? placeholder({"box_wait", {}}) : Stmt();
             consumers = tiles_->of_all_tiles(FurtherTiles::beside_stages(consumers, memory_), behind);
             producer = tiles_->of_all_tiles(producer, end_of_producer_);
         }

@@ -43,7 +43,7 @@ std::optional<TensorBox> box_of_element(const Halide::Expr &value);
 bool has_element_of_box(const Halide::Internal::Stmt &statement);
 
 /// An element that is stored, and where in the output the copy engine finds it, as (channel of a run, run, place in its row, row).
-/// So many rows of a tile, 16 or 8, from multiples on, are neighbours in a row, a box. Coordinates are not negative: a store to a
+/// So many rows of a tile, 64, 32, 16 or 8, from multiples on, are neighbours in a row, a box. Coordinates are not negative: a store to a
 /// box that begins before its tensor is an illegal instruction (a probe, H200, 2026-11-29), where a copy from one brings zeros.
 struct StoredBox {
     Halide::Expr element;
@@ -53,15 +53,17 @@ struct StoredBox {
     int map = 0;
 };
 
-/// How a warp's tile is cut into boxes of 16 rows and 64 or 128 bytes of columns, and of how many it has shared memory.
+/// How a warpgroup's tile is cut into boxes of 64 rows and 64 or 128 bytes of columns, and of how many it has shared memory. (Boxes
+/// of each warp, of 16 rows, are four times as many, each of which the copy engine takes some 50 cycles for.)
 struct StoredBoxes {
-    static constexpr int rows = 16;
-    int columns, of_warp, at_once;
+    static constexpr int rows = 64;
+    int columns, count, at_once;
 
-    StoredBoxes(int rows_of_warp, int columns_of_tile, int bytes_of_element)
+    StoredBoxes(int rows_of_tile, int columns_of_tile, int bytes_of_element)
         : columns((columns_of_tile * bytes_of_element % 128 == 0 ? 128 : 64) / bytes_of_element),
-          of_warp(rows_of_warp / rows * (columns_of_tile / columns)),
-          at_once(of_warp % 3 == 0 ? 3 : of_warp % 2 == 0 ? 2 : 1) {}
+          count(rows_of_tile / rows * (columns_of_tile / columns)), at_once(count % 3 == 0 ? 3 : count % 2 == 0 ? 2 : 1) {}
+
+    int elements() const { return at_once * rows * columns; }
 };
 
 Halide::Expr stored_in_box(const StoredBox &box);

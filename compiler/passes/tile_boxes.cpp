@@ -2,10 +2,10 @@
 // neighbours in the output, in channels_last.
 //
 // A lane finishes the sums that it has, of the registers that they are in, and brings pairs of neighbours to shared memory, a box
-// of 16 rows x 64 columns of the warp's tile at a time. One lane then starts the box's store, and the warp goes on with the next
-// box, for which the copy engine must have read an earlier one, and with the block's next tile. (When all threads stored what they
-// read from shared memory, it passed the pipe of that and the first-level cache three times, which was 68 to 76 % busy, and tensor
-// cores waited until all stores were issued: k2 s2, 256 to 256.)
+// of 64 rows x 64 columns of the warpgroup's tile at a time. One lane then starts the box's store, and the warpgroup goes on with
+// the next box, for which the copy engine must have read an earlier one, and with the block's next tile. (When all threads stored
+// what they read from shared memory, it passed the pipe of that and the first-level cache three times, which was 68 to 76 % busy,
+// and tensor cores waited until all stores were issued: k2 s2, 256 to 256.)
 //
 // In shared memory 16 bytes of a row are permuted as maps say, so that the lanes of a warp meet all banks: those of rows of 128
 // bytes by the row, of 64 bytes by pairs of rows.
@@ -41,17 +41,13 @@ class TileStore::Boxes {
 
     Stmt statement() const {
         std::vector<Stmt> all;
-        for (int box = 0; box < boxes_.of_warp; box++) {
-            all.push_back(placeholder({"box_wait", {{"pending", boxes_.at_once - 1}}}));
-            for (int group = 0; group < groups(); group++) all.push_back(brought(box, group));
-            all.push_back(placeholder({"box_publish", {}}));
-            all.push_back(IfThenElse::make(lane() == 0, started(box)));
-        }
-        return Block::make(all);
+        for (int first = 0; first < boxes_.count; first += boxes_.at_once) all.push_back(brought_and_started(first));
+        return with_coordinates(Block::make(all));
     }
 
   private:
     static Expr lane() { return integer(".thread_id_x"); }
+    static Expr warp() { return integer(".thread_id_y"); }
     int groups() const { return boxes_.columns / columns_of_group; }
     int boxes_of_set() const { return tile_.line() / boxes_.columns; }
     int first_column(int box) const { return box % boxes_of_set() * boxes_.columns; }
@@ -60,7 +56,21 @@ class TileStore::Boxes {
     /// A row of a box in shared memory, in words of 4 bytes.
     Expr copy_of_row(int box, const Expr &row) const {
         const int words = boxes_.columns / 2;
-        return tile_.place_of_row(0, 1, tile_.words_of_boxes()) + box % boxes_.at_once * (StoredBoxes::rows * words) + row * words;
+        const Expr warpgroup = tile_.warpgroups_ > 1 ? integer(".thread_id_z") : Expr(0);
+        return warpgroup * (boxes_.elements() / 2) + box % boxes_.at_once * (StoredBoxes::rows * words) + row * words;
+    }
+
+    /// As many boxes as there is shared memory for, when the copy engine has read those that were there.
+    Stmt brought_and_started(int first) const {
+        std::vector<Stmt> all{placeholder({"box_wait", {}})}, stores;
+        for (int box = first; box < first + boxes_.at_once; box++) {
+            for (int group = 0; group < groups(); group++) all.push_back(brought(box, group));
+            stores.push_back(started(box));
+        }
+        stores.push_back(placeholder({"box_commit", {}}));
+        all.push_back(placeholder({"box_publish", {}}));
+        all.push_back(IfThenElse::make(warp() == 0 && lane() < StoredBoxes::rows / tile_.box_->positions, Block::make(stores)));
+        return Block::make(all);
     }
 
     /// Pairs of neighbours of eight columns, of both rows that a lane has. What comes from the column alone is worked out once.
@@ -70,9 +80,9 @@ class TileStore::Boxes {
             const PlaceholderCall pair{"pair_of_sums", {{format_field, static_cast<int>(tile_.format_)}}};
             const Expr word = Call::make(Float(32), pair.name(), {finished(box, group, half, 0), finished(box, group, half, 1)},
                                          Call::Extern);
-            const Expr row = lane() / 4, piece = Expr(group) ^ (row / (8 / groups()) % groups());
-            stores.push_back(tile_.left_at(
-                simplify(copy_of_row(box, half * rows_per_turn + row) + piece * 4 + lane() % 4), word));
+            const Expr of_eight = lane() / 4, row = warp() * rows_of_warp_and_set + half * rows_per_turn + of_eight,
+                       piece = Expr(group) ^ (of_eight / (8 / groups()) % groups());
+            stores.push_back(tile_.left_at(simplify(copy_of_row(box, row) + piece * 4 + lane() % 4), word));
         }
         Stmt all = Block::make(stores);
         for (int i = 0; i < 2; i++) {
@@ -94,16 +104,28 @@ class TileStore::Boxes {
         return substitute(values, value_);
     }
 
-    /// Of one box, or of two of half as many positions.
+    /// Lanes have a box each, of as many positions as are neighbours. What that takes they work out before they bring sums: the
+    /// others wait for whoever starts the stores.
+    Stmt with_coordinates(Stmt statement) const {
+        for (int box = 0; box < boxes_.count; box++) {
+            const auto here = tile_.coordinates(set(box) * StoredBoxes::rows + lane() * tile_.box_->positions, first_column(box), 0);
+            for (std::size_t i = 0; i < tile_.box_->coordinates.size(); i++)
+                statement = LetStmt::make(coordinate(box, i), found_here(simplify(substitute(here, tile_.box_->coordinates[i]))),
+                                          statement);
+        }
+        return statement;
+    }
+    /// LLVM would move it to where it is used.
+    static Expr found_here(const Expr &number) {
+        return Call::make(Int(32), PlaceholderCall{"found_here", {}}.name(), {number}, Call::Extern);
+    }
+    std::string coordinate(int box, std::size_t i) const {
+        return tile_.nest_.name + ".box." + std::to_string(box) + "." + std::to_string(i);
+    }
     Stmt started(int box) const {
-        const std::string part = tile_.nest_.name + ".part";
-        const Expr first = integer(part) * tile_.box_->positions;
-        const auto here = tile_.coordinates(tile_.row_of_tile(set(box) * rows_of_warp_and_set) + first, first_column(box), 0);
-        std::vector<Expr> arguments{simplify(copy_of_row(box, first) * 4)};
-        for (const Expr &coordinate : tile_.box_->coordinates) arguments.push_back(simplify(substitute(here, coordinate)));
-        const Stmt parts = For::make(part, 0, StoredBoxes::rows / tile_.box_->positions, ForType::Serial, Partition::Never,
-                                     DeviceAPI::None, placeholder({"box_store", {{"map", tile_.box_->map}}}, arguments));
-        return Block::make(parts, placeholder({"box_commit", {}}));
+        std::vector<Expr> arguments{simplify(copy_of_row(box, lane() * tile_.box_->positions) * 4)};
+        for (std::size_t i = 0; i < tile_.box_->coordinates.size(); i++) arguments.push_back(integer(coordinate(box, i)));
+        return placeholder({"box_store", {{"map", tile_.box_->map}}}, arguments);
     }
 
     const TileStore &tile_;
@@ -113,7 +135,5 @@ class TileStore::Boxes {
 };
 
 Stmt TileStore::boxes(const Version &version) const { return Boxes(*this, version).statement(); }
-
-int TileStore::words_of_boxes() const { return stored_boxes().at_once * StoredBoxes::rows * stored_boxes().columns / 2; }
 
 }  // namespace conv_transpose

@@ -44,8 +44,8 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
 }
 
 int TileStore::scratch_floats() const {
-    const int of_warp = rows_at_a_time() * pitch_;
-    return warpgroups_ * warps_of_warpgroup * std::max(of_warp, box_ ? words_of_boxes() : 0);
+    const int of_rows = warps_of_warpgroup * rows_at_a_time() * pitch_;
+    return warpgroups_ * std::max(of_rows, box_ ? stored_boxes().elements() / 2 : 0);
 }
 
 Stmt TileStore::lowered() const {

@@ -63,8 +63,7 @@ class TileStore {
     class Boxes;
     Halide::Internal::Stmt boxes(const Version &version) const;
     void check_boxes() const;
-    StoredBoxes stored_boxes() const { return {rows_of_warp(), line(), bytes_of(format_)}; }
-    int words_of_boxes() const;  // of a warp
+    StoredBoxes stored_boxes() const { return {tile_->rows, line(), bytes_of(format_)}; }
     // In runs: tile_runs.cpp.
     class Runs;
     Halide::Internal::Stmt runs(const Version &version) const;

@@ -2,7 +2,23 @@
 
 #include <algorithm>
 
+#include "compiler/ptx/tile_turns.h"
+
 namespace conv_transpose {
+
+namespace {
+
+void publish_boxes(PtxWriter &out) {
+    out.line("\tfence.proxy.async.shared::cta;");
+    wait_for_warpgroup(out);
+}
+
+void wait_for_boxes(PtxWriter &out) {
+    out.line("\tcp.async.bulk.wait_group.read 0;");
+    wait_for_warpgroup(out);
+}
+
+}  // namespace
 
 bool SharedCopies::expand(const CallSite &site, Labels &labels, PtxWriter &out) {
     const std::string &kind = site.call.kind;
@@ -16,14 +32,14 @@ bool SharedCopies::expand(const CallSite &site, Labels &labels, PtxWriter &out) 
     return true;
 }
 
-/// Stores by the copy engine: each lane waits for those that it started.
+/// Stores by the copy engine, which one lane of a warpgroup starts, and waits for.
 bool SharedCopies::expand_boxes(const CallSite &site, PtxWriter &out) {
     const std::string &kind = site.call.kind;
     if (kind == "box_store") box_store(site, out);
-    else if (kind == "box_publish") out.line("\tfence.proxy.async.shared::cta; bar.warp.sync 0xffffffff;");
+    else if (kind == "found_here") out.line("\tmov.b32 ", site.result, ", ", site.arguments.at(0), ";");
+    else if (kind == "box_publish") publish_boxes(out);
     else if (kind == "box_commit") out.line("\tcp.async.bulk.commit_group;");
-    else if (kind == "box_wait") 
-        out.line("\tcp.async.bulk.wait_group.read ", site.call.field("pending"), "; bar.warp.sync 0xffffffff;");
+    else if (kind == "box_wait") wait_for_boxes(out);
     else return false;
     return true;
 }

@@ -2,6 +2,7 @@
 #include "plan/view.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "choice/kernel_properties.h"
 #include "choice/picture_frame.h"
@@ -136,8 +137,9 @@ PictureMap stored_map(const KernelTraits &kernel, const Problem &p, const View &
     PictureMap map;
     map.element = picture.type();
     map.axes = 2, map.traversal = {1, 1, 1};
-    const uint32_t positions = one_phase || d[0].extent / phases % 16 == 0 ? 16 : 8;
-    map.block = {static_cast<uint32_t>(kernel.stored_box_channels), 1, positions, 1, 1};
+    constexpr int64_t fewest = 8, most = 64;  // as multiples of them fill a row
+    const int64_t positions = one_phase ? most : std::clamp(std::gcd(d[0].extent / phases, most), fewest, most);
+    map.block = {static_cast<uint32_t>(kernel.stored_box_channels), 1, static_cast<uint32_t>(positions), 1, 1};
     const auto set = [&](int dimension, int64_t extent, int64_t stride) {
         map.extents[dimension] = static_cast<uint64_t>(std::max<int64_t>(extent, 1));
         if (dimension > 0) map.strides[dimension - 1] = static_cast<uint64_t>(stride * bytes);
