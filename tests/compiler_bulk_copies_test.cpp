@@ -58,6 +58,37 @@ TEST(BulkCopies, AProducerBeginsFurtherTiles) {
     expect_refusal(product, "resident_blocks is 132 without a producer");
 }
 
+MatrixProduct product_stored_by_boxes() {
+    MatrixProduct product = with_producer(product_by_bulk_copies());
+    product.type = product.type_of_b = Halide::Float(16), product.k_at_once = 16;
+    product.stages = 4, product.row_stores = product.box_stores = true, product.options.resident_blocks = 132;
+    return product;
+}
+
+TEST(BulkCopies, TheCopyEngineStoresBoxes) {
+    const std::string ptx = product_stored_by_boxes().ptx();
+    // Columns of 64 bytes of 64 rows are one box, of whose sums a lane has 16, in pairs.
+    EXPECT_EQ(calls(ptx, "sum_of_register__"), 16);
+    EXPECT_EQ(calls(ptx, "pair_of_sums__format1, "), 8);
+    EXPECT_EQ(calls(ptx, "box_store__map1, "), 1);
+    // Before the tile, and behind the last.
+    EXPECT_EQ(calls(ptx, "box_wait_, "), 2);
+    expect_words(ptx, {"conv_tc_box_publish_", "conv_tc_box_commit_", "conv_tc_row_store"});
+    const std::string hopper = expand_tensor_core_calls(ptx, Architecture("sm_90a"));
+    expect_words(hopper, {"cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group", "cp.async.bulk.wait_group.read 0;"});
+    EXPECT_THROW(expand_tensor_core_calls(ptx, Architecture("sm_80")), PtxExpansionError);
+}
+
+TEST(BulkCopies, RefusesBoxesThatCannotBeStored) {
+    MatrixProduct product = product_stored_by_boxes();
+    product.scales_rows = true;
+    expect_words(refusal(product), {"what boxes store may depend on the column, not on the row"});
+    product = product_stored_by_boxes(), product.options.resident_blocks = 0;
+    expect_words(refusal(product), {"boxes are stored of 16 bits", "while a block's further tiles are on their way"});
+    product = product_stored_by_boxes(), product.type = product.type_of_b = Halide::Float(32), product.k_at_once = 8;
+    expect_words(refusal(product), {"boxes are stored of 16 bits"});
+}
+
 TEST(BulkCopies, AnOperandIsKeptForFurtherTiles) {
     MatrixProduct product = with_producer(product_by_bulk_copies());
     product.stages = 4, product.row_stores = product.keeps_b = true;

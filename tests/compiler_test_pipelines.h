@@ -36,6 +36,8 @@ struct MatrixProduct {
     bool boxed = false;          ///< a comes in boxes of a tensor, k by m
     bool rows_of_boxes = true;   ///< they lie in shared memory as they come
     bool row_stores = false;    ///< of rows of c, which have whole 16 bytes
+    bool box_stores = false;     ///< of boxes of c, n by m
+    bool scales_rows = false;    ///< c's, by their numbers
     bool adds_in_clusters = false;  ///< the blocks along c's rows
     bool run_stores = false;    ///< by four elements and two, where rows of c have whole ones
     SoftwarePipelineOptions options{};  ///< but for stages
@@ -67,8 +69,9 @@ class MatrixProductFuncs {
         b_rows(value, n, k4) = p_.columns_of_b ? b_padded(k4 * values + value, n) : b_padded(n, k4 * values + value);
         tile(n, m) = 0.f;
         tile(n, m) += cast<float>(a_rows(k.x, m, k.y)) * cast<float>(b_rows(k.x, n, k.y));
-        c(n, m) = cast(p_.type,
-                       tile(n / sets, m % rows_of_c + m / rows_of_c * p_.rows + rows_of_c * (n % sets)) * 2.f);
+        const Expr sum = tile(n / sets, m % rows_of_c + m / rows_of_c * p_.rows + rows_of_c * (n % sets)),
+                   result = cast(p_.type, sum * (p_.scales_rows ? cast<float>(m) : 2.f));
+        c(n, m) = p_.box_stores ? stored_in_box({result, {n, 0, m, 0}, 64, a.dim(1).extent() > 32, 1}) : result;
         declare_shapes();
         schedule_c();
         schedule_tile();
