@@ -83,7 +83,9 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         else define_sum(f, g, 0.f);
         define_stores(f, *input_gradient_, this->schedule_params.tile(f), g,
                       [](const Expr &sum, const Expr &, const Expr &) { return sum; },
-                      [&](const Expr &value, const StoredElement &at) { return this->boxes().stored(g, *input_gradient_, value, at); });
+                      [&](const Expr &value, const StoredElement &at) {
+                          return this->boxes().stored(g, *input_gradient_, value, at);
+                      });
     }
 
     void schedule() {

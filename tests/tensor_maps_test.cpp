@@ -327,7 +327,7 @@ TEST_P(HalfPrecisionTensorMaps, MultipliesChannelsOfOnePosition) {
     if (kernels == 0) GTEST_SKIP() << "this GPU reads no tensor maps";
 }
 
-// Tiles that the copy engine stores by boxes, and those that it does not: rows of cells that are a multiple of 16, of 8, of neither;
+// Tiles that the copy engine stores by boxes, and those that it does not: rows of cells that are a multiple of 16, of 8, of none;
 // phases that are channels, which fill boxes or do not, with a last tile beyond them, and phases with blocks of their own; cells
 // that are cut off, groups, more tiles than blocks, channels that fill no box, three axes; all positions as one row.
 TEST_P(HalfPrecisionTensorMaps, StoresBoxes) {

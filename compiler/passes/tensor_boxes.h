@@ -43,8 +43,9 @@ std::optional<TensorBox> box_of_element(const Halide::Expr &value);
 bool has_element_of_box(const Halide::Internal::Stmt &statement);
 
 /// An element that is stored, and where in the output the copy engine finds it, as (channel of a run, run, place in its row, row).
-/// So many rows of a tile, 64, 32, 16 or 8, from multiples on, are neighbours in a row, a box. Coordinates are not negative: a store to a
-/// box that begins before its tensor is an illegal instruction (a probe, H200, 2026-11-29), where a copy from one brings zeros.
+/// So many rows of a tile, 64, 32, 16 or 8, from multiples on, are neighbours in a row, a box. Coordinates are not negative: a
+/// store to a box that begins before its tensor is an illegal instruction (a probe, H200, 2026-11-29), where a copy from one brings
+/// zeros.
 struct StoredBox {
     Halide::Expr element;
     std::vector<Halide::Expr> coordinates;
@@ -53,8 +54,7 @@ struct StoredBox {
     int map = 0;
 };
 
-/// How a warpgroup's tile is cut into boxes of 64 rows and 64 or 128 bytes of columns, and of how many it has shared memory. (Boxes
-/// of each warp, of 16 rows, are four times as many, each of which the copy engine takes some 50 cycles for.)
+/// How a warpgroup's tile is cut into boxes of 64 rows and 64 or 128 bytes of columns, and of how many it has shared memory.
 struct StoredBoxes {
     static constexpr int rows = 64;
     int columns, count, at_once;

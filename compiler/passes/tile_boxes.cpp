@@ -1,11 +1,11 @@
 // Stores of a tile by the copy engine (TileStore, stored_in_box() in tensor_boxes.h): of 16 bits, where channels of a position are
 // neighbours in the output, in channels_last.
 //
-// A lane finishes the sums that it has, of the registers that they are in, and brings pairs of neighbours to shared memory, a box
-// of 64 rows x 64 columns of the warpgroup's tile at a time. One lane then starts the box's store, and the warpgroup goes on with
-// the next box, for which the copy engine must have read an earlier one, and with the block's next tile. (When all threads stored
-// what they read from shared memory, it passed the pipe of that and the first-level cache three times, which was 68 to 76 % busy,
-// and tensor cores waited until all stores were issued: k2 s2, 256 to 256.)
+// A lane finishes the sums that it has, of the registers that they are in, and brings pairs of neighbours to shared memory, as many
+// boxes of 64 rows x 64 columns of the warpgroup's tile as have room there. Lanes of one warp then start the boxes' stores, and the
+// warpgroup goes on with the block's next tile; before more is brought the copy engine must have read what was there. (When all
+// threads stored what they read from shared memory, it passed the pipe of that and the first-level cache three times, which was 68
+// to 76 % busy, and tensor cores waited until all stores were issued: k2 s2, 256 to 256.)
 //
 // In shared memory 16 bytes of a row are permuted as maps say, so that the lanes of a warp meet all banks: those of rows of 128
 // bytes by the row, of 64 bytes by pairs of rows.
@@ -108,7 +108,8 @@ class TileStore::Boxes {
     /// others wait for whoever starts the stores.
     Stmt with_coordinates(Stmt statement) const {
         for (int box = 0; box < boxes_.count; box++) {
-            const auto here = tile_.coordinates(set(box) * StoredBoxes::rows + lane() * tile_.box_->positions, first_column(box), 0);
+            const Expr row = set(box) * StoredBoxes::rows + lane() * tile_.box_->positions;
+            const auto here = tile_.coordinates(row, first_column(box), 0);
             for (std::size_t i = 0; i < tile_.box_->coordinates.size(); i++)
                 statement = LetStmt::make(coordinate(box, i), found_here(simplify(substitute(here, tile_.box_->coordinates[i]))),
                                           statement);
