@@ -104,8 +104,9 @@ struct GemmFuncs {
     bool in_pairs = false;
     /// Where the output is made of whole cells, one condition for all of it spares those of its elements.
     bool spares_conditions = false;
-    /// What a block computes may be stored by boxes of a tensor, which have so many channels of each position; 0: it may not.
-    int stored_channels = 0;
+    /// What a block computes may be stored by boxes of a tensor, which have so many channels of each position; 0: it may not. A
+    /// warpgroup has shared memory for so many elements of them.
+    int stored_channels = 0, stored_elements = 0;
     /// So many elements of a line of a tile, positions of a channel, the neighbours of positions or channels of a position,
     /// from multiples on, are neighbours in the output, all inside or none, where a condition holds; the fewest first.
     std::vector<std::pair<int, Halide::Expr>> runs;

@@ -107,8 +107,9 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         funcs_.window = schedule_params.window;
         funcs_.computes_whole_rows = (channels_last_output || as_it_lies) && schedule_params.whole_rows;
         funcs_.spares_conditions = funcs_.computes_whole_rows && schedule_params.resident_blocks > 0;
-        if (schedule_params.stores_boxes(funcs_))
-            funcs_.stored_channels = schedule_params.stored_boxes().columns;
+        if (!schedule_params.stores_boxes(funcs_)) return;
+        const StoredBoxes boxes(schedule_params.tile_rows, schedule_params.columns, stored_type().bytes());
+        funcs_.stored_channels = boxes.columns, funcs_.stored_elements = boxes.elements();
     }
 
     /// Taps along the width as rows of the product: a run is what a warpgroup has, and begins, as those before end, at a multiple

@@ -23,7 +23,6 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
 #define CONV_TRANSPOSE_SCHEDULES_CUDA_IMPLICIT_GEMM_TENSOR_MAPS_H
 
-#include "compiler/passes/tensor_boxes.h"
 #include "schedules/cuda_implicit_gemm_tensor_cores.h"
 
 namespace conv_transpose {
@@ -48,7 +47,6 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
 
     CudaImplicitGemmTensorMaps() : CudaImplicitGemmTensorCores(true) {}
 
-    StoredBoxes stored_boxes() const { return {tile_rows, columns, 2}; }
     bool adds_in_clusters() const { return in_clusters; }
     /// Tiles leave the block by the copy engine, while it multiplies the next: of 16 bits, channels of positions, which are
     /// neighbours in the output (of a window some are not stored).
@@ -108,7 +106,7 @@ struct CudaImplicitGemmTensorMaps : CudaImplicitGemmTensorCores {
     int scratch_bytes(const GemmFuncs &f) const {
         const int warps = warpgroups() * 4, rows_of_warps = warps * 8 * (columns + (row_taps > 1 ? 12 : 8)) * 4;
         if (f.stored_channels == 0) return rows_of_warps + 64;
-        return std::max(rows_of_warps, warpgroups() * stored_boxes().elements() * 2) + 1024;
+        return std::max(rows_of_warps, warpgroups() * f.stored_elements * 2) + 1024;
     }
 
     // One thread of the block starts the copies of a step, as far as Halide knows, of which `loops` are.
