@@ -74,6 +74,21 @@ class FormattedTest : public DeviceTest {
         }
         return kernels;
     }
+
+    /// By kernels with each of these in their names: the input gradient, and forward with nothing added to sums and with all that
+    /// can be; how many there were.
+    int expect_exact_by(std::initializer_list<const char *> names, const Problem &p, PlanOptions options) {
+        int kernels = 0;
+        for (const char *named : names) {
+            options.epilogue = {};
+            kernels += expect_exact(p, Operation::input_gradient, options, 0, named);
+            kernels += expect_exact(p, Operation::forward, options, 0, named);
+            options.epilogue = {.bias = true, .activation = Activation::relu};
+            kernels += expect_exact(p, Operation::forward, options, 0, named);
+            if (HasFailure()) break;
+        }
+        return kernels;
+    }
 };
 
 /// Calls `test(problem, format of pictures, format of another tensor)` for the texts in float16 with equal layouts, and for

@@ -25,7 +25,7 @@ struct StagedMemory {
     int stages, stage_floats;
     KeptOperand kept = {};
     int kept_chunks = 0;
-    int scratch_granularity = 8;
+    int scratch_granularity = 8;  ///< in floats; boxes of the copy engine begin at multiples of 1 KB
 
     int staged() const { return stages * stage_floats + kept_chunks * kept.floats; }
     /// Behind all that is staged, where copies are bulk copies.

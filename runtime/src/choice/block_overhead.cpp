@@ -70,12 +70,12 @@ double resident_block_overhead(const KernelTraits &k) {
     // Taps that are rows are added before the store, while nothing is multiplied (twelve layers, H200, 2026-11-27); of pictures
     // as they lie float32 takes twice as long (1x1, three layers, that day).
     const bool is_float = k.output.type == ElementType::float32;
-    // Phases that are channels there, and weights that blocks keep: six layers of k2 s2 (H200, 2026-11-28).
     const double tile = double(area(k.block_positions)) * static_cast<double>(k.block_channels);
     // Where the copy engine stores, weights of a map take no longer, and there is shared memory for half of a tile of 256 x 128
     // (53 layers, H200, 2026-11-29).
     const bool stores_halves = k.operation == Operation::forward && k.stored_box_channels > 0 && tile > 24576;
     const bool waits = maps_both && !k.one_position && k.stored_box_channels == 0;
+    // Weights that blocks keep, and phases that are channels of pictures as they lie: six layers of k2 s2 (H200, 2026-11-28).
     const double start = waits ? 1e-6 : stores_halves ? 0.7e-6 : k.kept_steps > 0 ? 0.3e-6 : 0.4e-6;
     const double of_phases = k.block_channels >= 128 ? 5.8e-11 : 3.6e-11;
     const double element = k.row_taps > 1                                ? (is_float ? 1e-10 : 1.35e-10)
