@@ -22,10 +22,11 @@ struct WeightGradientProductTile {
     int window = 1;
     /// Two kernel positions read halves of the words that are staged of the output gradient.
     bool in_pairs = false;
+    int warpgroup_rows = 64;  ///< on tensor cores: rows that a warpgroup has
 
     /// Warpgroups share out the output channels of a kernel position. These count through all tiles then: a remainder of what is
     /// shared out would be no affine index.
-    bool shares_out_channels() const { return !in_channels_are_rows && out_channels > 64; }
+    bool shares_out_channels() const { return !in_channels_are_rows && out_channels > warpgroup_rows; }
     int lines() const { return window > 1 ? taps / window : 1; }
     int rows() const { return in_channels_are_rows ? lines() * in_channels : taps * out_channels; }
     int columns() const { return in_channels_are_rows ? taps / lines() * out_channels : in_channels; }

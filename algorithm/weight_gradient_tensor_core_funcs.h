@@ -28,6 +28,7 @@ struct WeightGradientTile {
     int chunk_columns, chunk_rows;       ///< positions of one chunk
     int kernel_w, kernel_h;
     int stride_w = 1, stride_h = 1;      ///< with a vertical stride, in_channels is 64
+    static constexpr int warpgroup_rows = 64;
 
     /// Rows of one position. At stride 1 an odd number of 16-byte rows lies between neighbouring steps, which
     /// neighbouring lanes store: they then are in other banks.

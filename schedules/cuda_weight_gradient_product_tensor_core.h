@@ -66,12 +66,15 @@ struct CudaWeightGradientProductTensorCore : WarpgroupTile {
     GeneratorParam<int> resident_blocks{"resident_blocks", 0};
     GeneratorParam<bool> tiles_in_rounds{"tiles_in_rounds", false};
     GeneratorParam<int> window{"window", 1};  // kernel positions of a line, all of them, that share a box
+    /// Twice 64 where lanes read fragments from shared memory themselves: each that they read is multiplied with twice as many.
+    GeneratorParam<int> warpgroup_rows{"warpgroup_rows", 64};
 
     /// What reads tensor maps runs on GPUs that have clusters, whose blocks have one tile.
     bool adds_in_clusters() const { return tensor_maps && row_stores && resident_blocks == 0; }
 
     WeightGradientProductTile tile() const {
-        return {tile_taps, tile_out, tile_in, steps, writes_result || window > 1, window};
+        return {.taps = tile_taps, .out_channels = tile_out, .in_channels = tile_in, .steps = steps,
+                .in_channels_are_rows = writes_result || window > 1, .window = window, .warpgroup_rows = warpgroup_rows};
     }
 
     /// An operand with so many channels has so many neighbours that follow each other in shared memory: 16 bytes, or those of a

@@ -165,18 +165,22 @@ conv_transpose_kernel(${channels} AS t16c4x64 ${taps16x4} tile_in=64 lanes_rows=
 set(any_channels ${channels} single_floats=true)
 conv_transpose_kernel(${any_channels} AS any_t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 29)
 conv_transpose_kernel(${any_channels} AS any_t16c4x64 ${taps16x4} tile_in=64 lanes_rows=8 H200_TFLOPS 30)
-# By tensor maps, which round to TF32. Of 160 TFLOP/s; tiles of two kernel positions are for few output channels (k2 s2, N64 144 to
-# 144, 24x24: 82 us, by one of 64 x 64 86, packed 140; H200, 2026-11-28).
+# By tensor maps, which round to TF32. Lanes load fragments from shared memory, whose rate limits them: warps of 32 rows multiply each
+# column of 128 twice as often as warps of 16 (k2 s2, 256 to 256, 384x384: 352 us in place of 484; H200, 2026-11-29). Tiles of
+# two kernel positions x 32 are for few output channels.
 set(maps weight_gradient tf32 cuda implicit_gemm LAYOUT nhwc ONLY_ON sm_90 tensor_maps=true format=tf32 steps=32 producer=true
     ALLOW_SPILLS)
-conv_transpose_kernel(${maps} AS maps_t1c128 ${one_block} tile_taps=1 tile_out=128 tile_in=128 stages=6 min_in_channels=65
-    min_out_channels=65 H200_TFLOPS 185)
 conv_transpose_kernel(${maps} AS maps_t1c64 blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=1 tile_out=64
     tile_in=64 min_in_channels=8 min_out_channels=8 H200_TFLOPS 150)
 conv_transpose_kernel(${maps} AS maps_t2c32x64 blocks=3 stages=4 producer_registers=24 wanted_blocks=396 tile_taps=2 tile_out=32
     tile_in=64 min_in_channels=8 H200_TFLOPS 140)
-conv_transpose_kernel(${maps} AS maps_t2c64x128 ${one_block} stages=4 ${taps2x64} tile_in=128 min_in_channels=65
-    min_out_channels=33 H200_TFLOPS 185)
+set(maps ${maps} warpgroup_rows=128)
+conv_transpose_kernel(${maps} AS maps_t2c64 blocks=3 stages=3 producer_registers=24 wanted_blocks=396 ${taps2x64} tile_in=64
+    min_in_channels=8 min_out_channels=8 H200_TFLOPS 185)
+set(maps ${maps} ${one_block} stages=4 tile_in=128 min_in_channels=65)
+conv_transpose_kernel(${maps} AS maps_t4c64x128 tile_taps=4 tile_out=64 min_out_channels=16 H200_TFLOPS 222)
+conv_transpose_kernel(${maps} AS maps_t2c128 tile_taps=2 tile_out=128 min_out_channels=65 H200_TFLOPS 230)
+conv_transpose_kernel(${maps} AS maps_t1c256x128 tile_taps=1 tile_out=256 min_out_channels=129 H200_TFLOPS 235)
 # Rounded on their way through registers.
 set(by_tensor_cores GENERATOR weight_gradient_cuda_pictures_tensor_core separate_registers=true stages=2 ALLOW_SPILLS)
 set(row_tf32 weight_gradient tf32 cuda implicit_gemm ${by_tensor_cores} parts=1)

@@ -12,7 +12,6 @@ namespace conv_transpose {
 struct WarpgroupTile : TensorCoreSchedule {
   protected:
     static constexpr auto guard = Halide::TailStrategy::GuardWithIf;
-    static constexpr int warpgroup_rows = 64;
 
     Halide::Var lane{"lane"}, warp{"warp"}, warpgroup{"warpgroup"}, one{"one"}, block{"block"};
     Halide::Var mma_m{"mma_m"}, mma_n{"mma_n"};
@@ -20,7 +19,7 @@ struct WarpgroupTile : TensorCoreSchedule {
 
     template <class Funcs>
     void tile_loops(const Funcs &f, Halide::Stage s) const {
-        s.split(f.m, warpgroup, mma_m, warpgroup_rows).split(f.n, one, mma_n, f.tile.columns())
+        s.split(f.m, warpgroup, mma_m, f.tile.warpgroup_rows).split(f.n, one, mma_n, f.tile.columns())
             .split(one, one, lane, 1).split(one, one, warp, 1).never_partition_all();
     }
 

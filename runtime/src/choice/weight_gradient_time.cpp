@@ -86,10 +86,13 @@ double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastPa
     return most_blocks(blocks, machine) * double(cut.band_positions) * rows;
 }
 
+// Of channels_last, in TF32.
+bool reads_boxes_of_floats(const KernelTraits &k) { return k.vectors_of_channels && k.box_positions > 0; }
+
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
     if ((sums_as_it_lies(k) || k.vectors_of_channels) && k.box_positions == 0) return 16;
-    if (k.vectors_of_channels) return 180;  // in TF32 (fitted with rates to 45 layers in channels_last, H200, 2026-11-28)
+    if (reads_boxes_of_floats(k)) return 180;  // (fitted with rates to 45 layers in channels_last, H200, 2026-11-28)
     if (sums_boxes(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
     // The next tile is on its way meanwhile (thirteen layers, H200, 2026-11-23).
     if (k.resident_blocks > 0) return k.tile_out_channels > 128 ? 150 : 110;
@@ -118,6 +121,7 @@ double turning_time(const Problem &p) {
 // much anew, and rows of clusters have few chunks on their way. Of 74 layers in float16 by up to 18 kernels the choice then takes
 // 1.033 of the fastest on average, 1.32 at worst (H200, 2026-11-23).
 double share_not_hidden(const KernelTraits &k) {
+    if (reads_boxes_of_floats(k)) return 0.1;
     if (sums_as_it_lies(k)) return sums_boxes(k) ? 0 : 0.1;
     if (bytes_of(k.input.type) != 2) return 0;
     if (k.box_positions == 0) return k.tile_in_channels < 64 ? 0.7 : 0.1;
@@ -156,7 +160,9 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     // Where taps are packed the sum is too low by a fifth: of 59 choices for few channels what is taken then takes 1.03 of the
     // fastest of six kernels on average, 1.15 at worst (H200, 2026-11-22).
     const double margin = c.by_taps ? 1.25 : 1;
-    const double reading = (input + output * share_seen(p)) / bytes_per_second,
+    // Fitted with the share that is not hidden to 24 layers (H200, 2026-11-29).
+    const double reading_rate = reads_boxes_of_floats(k) ? 4e12 : bytes_per_second;
+    const double reading = (input + output * share_seen(p)) / reading_rate,
                  both = std::max(products, reading) + share_not_hidden(k) * std::min(products, reading);
     constexpr double launch_of_short_step = 1.7e-6;
     return margin * (packing + both + sums + adding + turning + launches * (element == 2 ? launch_of_short_step : launch_of_step));
