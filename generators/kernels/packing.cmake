@@ -14,7 +14,7 @@ foreach(format ${formats_of_16_bits})  # multiplied in float32
     conv_transpose_helper(convert ${format} cpu AS to_f32 given=${format} BASELINE_ONLY)
     conv_transpose_helper(convert ${format} cpu AS of_f32 made=${format} BASELINE_ONLY)
 endforeach()
-conv_transpose_helper(pack_channel_panels bf16 cpu AS pairs given=bf16 pairs=true ONLY_ON avx512_bf16)
+conv_transpose_helper(pack_channel_panels bf16 cpu AS pairs given=bf16 pairs=true ONLY_ON avx512)
 conv_transpose_helper(pack_tensor_core tf32 cuda)
 conv_transpose_helper(pack_tensor_core tf32 cuda AS row_pairs picture_rows=2)
 conv_transpose_helper(pack_tensor_core tf32x3 cuda parts=2)
