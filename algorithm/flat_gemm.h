@@ -2,7 +2,9 @@
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 
+#include <algorithm>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "Halide.h"
@@ -82,6 +84,18 @@ inline void define_seen_terms(FlatGemmFuncs &f, const Places &places, const Expr
     f.seen_terms(v.tap, v.register_tile, v.phase, v.segment, v.tile) = select(sees, terms, 0);
 }
 
+/// What is summed beyond the last channel gives nothing.
+template <class Tensor>
+Halide::Func define_filled_panel(FlatGemmFuncs &f, const Tensor &panels) {
+    using namespace Halide;
+    std::vector<Var> vars{f.v.lane, f.v.pair};
+    for (int d = 2; d < panels.dimensions(); d++) vars.emplace_back("panel_" + std::to_string(d));
+    std::vector<Expr> index(vars.begin(), vars.end());
+    index[1] = promised(f.v.pair, panels.dim(1).extent());
+    f.filled_panel(vars) = select(f.v.pair < panels.dim(1).extent(), panels(index), Internal::make_zero(BFloat(16)));
+    return f.filled_panel;
+}
+
 /// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,
 /// panel + panels * group) are of `channels` channels of a group.
 template <class Tensor>
@@ -123,7 +137,9 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         index.insert(index.end(), rank, 0);
     } else {
         RDom &r = f.reduced.domain;
-        r = f.size.pairs ? RDom({{0, summed / 2}, {0, most_taps}, {0, 2}}, "reduced")
+        const int together = std::max(f.size.tile_pairs, 1);  // their number is a multiple
+        const Expr pairs = (summed + (f.size.fills_tiles ? 2 * together - 1 : 0)) / (2 * together) * together;
+        r = f.size.pairs ? RDom({{0, pairs}, {0, most_taps}, {0, 2}}, "reduced")
                          : RDom({{0, summed}, {0, most_taps}}, "reduced");
         f.reduced.summed = r[0], f.reduced.tap = r[1];
         const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
@@ -149,13 +165,16 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     index.push_back(promised(panel, panels.dim(rank + 2).extent()));
     const Expr place = f.size.only_cells ? f.cell_places(v.place, v.tile) : Expr(v.place);
     const Expr first = initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
-    f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) = select(v.chunk == 0, first, 0.f);
+    // Tile registers are cleared sooner than loaded.
+    const bool adds_first = f.size.tile_pairs > 0;
+    f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) =
+        adds_first ? Expr(0.f) : select(v.chunk == 0, first, 0.f);
     f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
         cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
                              promised(plane, places.planes()), v.segment, v.tile, v.group)) *
-        cast<float>(panels(index));
+        cast<float>(f.size.fills_tiles ? define_filled_panel(f, panels)(index) : Expr(panels(index)));
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-        f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
+        f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group) + (adds_first ? first : Expr(0.f));
     if (f.chunks.defined())
         f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
             f.sum(v.place, v.lane, v.panel, v.phase, f.chunks.x, v.segment, v.tile, v.group);

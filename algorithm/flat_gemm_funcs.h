@@ -41,6 +41,10 @@ struct FlatGemmSizes {
     /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16: what
     /// is staged keeps the type of the picture. For channels in vectors.
     bool pairs = false;
+    /// So many of such pairs are multiplied as one, into tiles of 16 x 16 sums; 0 where vectors are.
+    int tile_pairs = 0;
+    /// Summed channels, and what a panel has of them, are filled up with zeros to whole such pairs; else they are a multiple.
+    bool fills_tiles = false;
     /// The same of two neighbouring cells in a weight gradient, whose rows are filled up to an even number of them.
     bool pairs_of_cells = false;
 
@@ -108,6 +112,8 @@ struct FlatGemmFuncs {
     Halide::Expr reads_vectors, writes_vectors;
     /// (place, lane, panel, phase, chunk, segment, tile, group), float32; and the same of all chunks.
     Halide::Func sum{"sum"}, result{"result"};
+    /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel).
+    Halide::Func filled_panel{"filled_panel"};
     struct {
         Halide::RDom domain;
         Halide::RVar pair, summed, tap;  ///< `summed` counts pairs where those are multiplied

@@ -215,7 +215,7 @@ class Staging {
         const Expr summed = f_.v.summed, channels = picture_.dim(rank_).extent();
         const bool goes_beyond = turned || (f_.size.turned && !f_.size.taps_inside());
         return element_of(cell, row, goes_beyond         ? promised(Halide::min(summed, channels - 1), channels)
-                                     : f_.size.depthwise ? promised(summed, channels)
+                                     : f_.size.depthwise || f_.size.fills_tiles ? promised(summed, channels)
                                                          : summed);
     }
     Expr element_of(const Expr &cell, const Expr &row, const Expr &channel) const {
@@ -247,7 +247,8 @@ class Staging {
         const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
         r.where(of_width > 0);  // outside of the loop over channels
         r.where(number < of_width);
-        if (f_.size.depthwise && f_.size.any_layout() && width == 1)  // most vectors are whole
+        const bool goes_beyond = (f_.size.depthwise && f_.size.any_layout()) || f_.size.fills_tiles;
+        if (goes_beyond && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, value);
         f_.copies.push_back({width, f_.staged.num_update_definitions() - 1, r});

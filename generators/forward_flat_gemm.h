@@ -7,6 +7,7 @@
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "algorithm/flat_entries.h"
+#include "compiler/passes/matrix_tiles.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
@@ -66,6 +67,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         this->schedule_params.apply(this->funcs_, this->target);
         this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
+        if (this->funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }

@@ -5,6 +5,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_FLAT_GEMM_H
 
 #include "Halide.h"
+#include "compiler/passes/matrix_tiles.h"
 #include "compiler/passes/strided_loads.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
@@ -56,6 +57,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         this->schedule_params.apply(this->funcs_, this->target);
         this->get_pipeline().add_custom_lowering_pass(new StridedLoads);
         this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
+        if (this->funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }

@@ -14,7 +14,7 @@
 #   H200_TFLOPS n         TFLOP/s of full blocks on an H200, measured. Among kernels with a rate that accept a
 #                         problem, the one that should take least time is chosen
 #   ONLY_ON sm_90         left out where there is no machine code for this GPU, and made for no other; on CPUs avx2, avx512
-#                         or avx512_bf16, which has these rows alone
+#                         or avx512_bf16 or amx, which have these rows alone
 #   LARGE                 64-bit indices
 #   ALLOW_SPILLS          registers may spill
 #   MAX_REGISTERS n       a thread has at most so many, and may spill

@@ -139,13 +139,17 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<bool> only_cells{"only_cells", false}, joined_terms{"joined_terms", false};
     /// Of channels: pairs of bfloat16 are multiplied.
     GeneratorParam<bool> pairs{"pairs", false};
+    /// Not 0: so many pairs, 8 or 16, are multiplied by a matrix instruction, of 16 or 32 places and channels
+    /// (compiler/passes/matrix_tiles.h).
+    GeneratorParam<int> tile_pairs{"tile_pairs", 0};
+    GeneratorParam<bool> fills_tiles{"fills_tiles", false};  // with zeros; else summed channels are whole such pairs
 
     FlatGemmSizes sizes(const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();
         if (of_channels)
             return {.vector = vector, .positions = places, .channels = vectors * vector, .channels_in_vectors = true,
                     .turned = turned, .depthwise = depthwise, .chunk = chunk, .joined_terms = joined_terms,
-                    .only_cells = only_cells, .pairs = pairs};
+                    .only_cells = only_cells, .pairs = pairs, .tile_pairs = tile_pairs, .fills_tiles = fills_tiles};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .entries = entries, .chunk = chunk, .read_tiles = 8};
@@ -246,6 +250,7 @@ struct CpuProduct : CpuSchedule {
         if (f.chunks.defined() && !computes_taps)
             f.result.update().split(v.place, register_tile, v.place, f.size.positions)
                 .reorder(lanes, others, register_tile, f.chunks.x, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
+        if (tile_pairs > 0) return multiply_tiles(f);
         f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
             .reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
         if (of_channels)
@@ -263,6 +268,24 @@ struct CpuProduct : CpuSchedule {
         if (pairs) sums.atomic();
         sums.vectorize(lanes, width).unroll(lanes).unroll(others);
         if (pairs) sums.vectorize(f.reduced.pair, 2);
+    }
+
+    /// The loops that a lowering pass makes matrix instructions of.
+    void multiply_tiles(FlatGemmFuncs &f) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        Var mma_m{"mma_m"}, mma_n{"mma_n"};
+        RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
+        for (Func sums : {f.result, f.sum})
+            sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
+        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
+            .rename(v.place, mma_m).rename(v.lane, mma_n).reorder(mma_n, mma_m);
+        if (fills_tiles)
+            f.filled_panel.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work)
+                .bound_extent(v.lane, 2 * f.size.channels).vectorize(v.lane, 2 * f.size.vector);
+        f.sum.update().rename(v.place, mma_m).rename(v.lane, mma_n).rename(f.reduced.pair, mma_k)
+            .split(f.reduced.summed, f.reduced.summed, mma_k_outer, tile_pairs)
+            .reorder({mma_k, mma_k_outer, mma_n, mma_m, f.reduced.summed, f.reduced.tap});
     }
 
     /// All entries of a register tile's positions, which stay in the first cache meanwhile, chunk by chunk.

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <string>
 
 #include "formatted_test.h"
 
@@ -18,6 +21,13 @@ bool multiplies_pairs() {
 #else
     return false;
 #endif
+}
+
+// As Linux tells it, which has a say in it.
+bool multiplies_tiles() {
+    std::ifstream file("/proc/cpuinfo");
+    const std::string facts{std::istreambuf_iterator<char>(file), {}};
+    return facts.find(" amx_bf16") != std::string::npos && facts.find(" avx512_fp16") != std::string::npos;
 }
 
 // Tiles that are full and that are not, taps that are dead, groups, small pictures.
@@ -231,6 +241,26 @@ TEST_P(PairsOfBfloat16, AreMultiplied) {
         }
         EXPECT_EQ(expect_exact(Problem::parse("n2g2ic6oc16ih3iw4kh3kw2"), Operation::forward, options, 0, "pairs_avx512_bf16"), 0);
     }
+}
+
+// What the processor multiplies in tiles: summed channels of a group are whole 16 or 32, or filled up with zeros; rows shorter and longer than a tile has
+// places, phases without taps, groups, one axis and three, channels that fill a part of a tile.
+TEST_P(PairsOfBfloat16, AreMultipliedInTiles) {
+    if (!multiplies_tiles()) GTEST_SKIP() << "this processor lacks AMX";
+    for (const Layout layout : {Layout::channels_first, Layout::channels_last})
+        for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+            PlanOptions options;
+            options.input = options.weight = options.output = {ElementType::bfloat16, layout};
+            options.epilogue.bias = operation == Operation::forward;
+            int kernels = 0;
+            for (const char *text : {"n2ic64oc32ih5iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n1ic32oc48ih4iw70kh3kw5ph1pw2",
+                                     "n2g3ic48oc96ih3iw4kh3kw2sh2ph1", "n1ic16oc16id2ih3iw4kd2kh2kw3sd2pd1pw1",
+                                     "n3ic96oc80ih2iw3kh1kw1sh3sw2", "n1g2ic32oc64iw150kw8sw4pw2dw3", "n2ic16oc144ih2iw2kh5kw5sh2sw2",
+                                     "n1ic40oc2ih6iw37kh3kw4sh2sw2ph1pw1", "n2g2ic12oc84id2ih3iw5kd1kh2kw3sh2pw1", "n2ic2oc14iw9kw3sw3"})
+                kernels += expect_exact(Problem::parse(text), operation, options, 0, "_amx");
+            EXPECT_GE(kernels, 17);
+            if (HasFailure()) return;
+        }
 }
 
 // Kernels of CPUs that multiply pairs of bfloat16: of channels, which are packed so in both layouts of weights; of cells in weight

@@ -76,6 +76,8 @@ Stmt LetMutator::visit(const LetStmt *let) {
 }
 
 std::string last_name(const std::string &loop_name) {
+    const std::string rebased = ".rebased";  // by Halide, to begin at 0
+    if (ends_with(loop_name, rebased)) return last_name(loop_name.substr(0, loop_name.size() - rebased.size()));
     const std::size_t dot = loop_name.rfind('.');
     return dot == std::string::npos ? loop_name : loop_name.substr(dot + 1);
 }

@@ -23,35 +23,59 @@ std::string text(const Expr &e) {
 
 namespace {
 
-/// Adds factor * e to a sum of integer multiples of terms. The simplifier does not multiply out products of
-/// sums, and so fails to see that two long indices are equal.
-void add_terms(const Expr &e, int64_t factor, std::map<Expr, int64_t, IRDeepCompare> &terms) {
-    if (const auto constant = as_const_int(e)) {
-        terms[Expr(1)] += factor * *constant;
-    } else if (const Add *sum = e.as<Add>()) {
-        add_terms(sum->a, factor, terms);
-        add_terms(sum->b, factor, terms);
+/// Factors that are no constants, in order.
+using Product = std::vector<Expr>;
+
+struct ProductOrder {
+    bool operator()(const Product &a, const Product &b) const {
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), IRDeepCompare());
+    }
+};
+
+/// A sum of integer multiples of products. The simplifier does not multiply out products of sums, and so fails to see that two
+/// long indices are equal.
+using Polynomial = std::map<Product, int64_t, ProductOrder>;
+
+void add(Polynomial &sum, const Polynomial &more, int64_t factor = 1) {
+    for (const auto &[product, multiple] : more) sum[product] += factor * multiple;
+}
+
+Polynomial multiplied(const Polynomial &a, const Polynomial &b) {
+    Polynomial all;
+    for (const auto &[left, of_left] : a) {
+        for (const auto &[right, of_right] : b) {
+            Product product = left;
+            product.insert(product.end(), right.begin(), right.end());
+            std::sort(product.begin(), product.end(), IRDeepCompare());
+            all[product] += of_left * of_right;
+        }
+    }
+    return all;
+}
+
+Polynomial polynomial(const Expr &e) {
+    if (const auto constant = as_const_int(e)) return {{{}, *constant}};
+    if (const Mul *product = e.as<Mul>()) return multiplied(polynomial(product->a), polynomial(product->b));
+    Polynomial all;
+    if (const Add *sum = e.as<Add>()) {
+        add(all = polynomial(sum->a), polynomial(sum->b));
     } else if (const Sub *difference = e.as<Sub>()) {
-        add_terms(difference->a, factor, terms);
-        add_terms(difference->b, -factor, terms);
-    } else if (const Mul *product = e.as<Mul>(); product && as_const_int(product->b)) {
-        add_terms(product->a, factor * *as_const_int(product->b), terms);
+        add(all = polynomial(difference->a), polynomial(difference->b), -1);
     } else if (const Mod *rest = e.as<Mod>(); rest && as_const_int(rest->b)) {
         // Beside a multiple of the quotient this may be the whole number.
-        add_terms(rest->a, factor, terms);
-        terms[simplify(rest->a / rest->b)] -= factor * *as_const_int(rest->b);
+        add(all = polynomial(rest->a), {{{simplify(rest->a / rest->b)}, *as_const_int(rest->b)}}, -1);
     } else {
-        terms[e] += factor;
+        all[{e}] = 1;
     }
+    return all;
 }
 
 }  // namespace
 
 bool are_equal(const Expr &a, const Expr &b) {
-    std::map<Expr, int64_t, IRDeepCompare> terms;
-    add_terms(simplify(a), 1, terms);
-    add_terms(simplify(b), -1, terms);
-    return std::all_of(terms.begin(), terms.end(), [](const auto &term) { return term.second == 0; }) ||
+    Polynomial difference = polynomial(simplify(a));
+    add(difference, polynomial(simplify(b)), -1);
+    return std::all_of(difference.begin(), difference.end(), [](const auto &term) { return term.second == 0; }) ||
            can_prove(a == b);
 }
 

@@ -94,7 +94,8 @@ inline void describe_target(const Halide::Target &target, KernelDescription &des
     if (target.has_feature(Target::CUDA)) return;
     const bool avx512 = target.has_feature(Target::AVX512_Skylake), avx2 = target.has_feature(Target::AVX2);
     const bool avx512_bf16 = target.has_feature(Target::AVX512_Zen4);
-    description.set("cpu_level", avx512_bf16 ? "CpuLevel::avx512_bf16"
+    description.set("cpu_level", target.has_feature(Target::AVX512_SapphireRapids) ? "CpuLevel::amx"
+                                 : avx512_bf16 ? "CpuLevel::avx512_bf16"
                                  : avx512    ? "CpuLevel::avx512"
                                  : avx2      ? "CpuLevel::avx2"
                                              : "CpuLevel::baseline");

@@ -206,6 +206,7 @@ std::string rejection(const KernelTraits &kernel, const Computation &computation
     if (const std::string reason = pixel_rejection(kernel, computation); !reason.empty()) return reason;
     if (options.strict_propagation && (!kernel.strict_propagation || multiplies_zeros(kernel, computation)))
         return "it lets an Inf or NaN reach further than strict_propagation allows";
+    if (kernel.cpu_level == CpuLevel::amx && !may_use_tile_registers()) return "Linux keeps no tile registers for this process";
     return {};
 }
 

@@ -6,7 +6,7 @@
 
 namespace conv_transpose {
 
-enum class CpuLevel { baseline, avx2, avx512, avx512_bf16 };
+enum class CpuLevel { baseline, avx2, avx512, avx512_bf16, amx };
 
 struct Machine {
     CpuLevel cpu_level = CpuLevel::baseline;
@@ -17,6 +17,11 @@ struct Machine {
 
 /// The GPU is that of the calling thread's current CUDA context, or device 0.
 Machine this_machine();
+
+/// Whether kernels for CpuLevel::amx may run: Linux saves tile registers for processes that have asked. The first call asks for all
+/// threads, those that there are as well. From then on alternative signal stacks must have room for 8 KB more, so it is refused
+/// where there is one that has not; so nobody asks but for a kernel that is to be taken.
+bool may_use_tile_registers();
 
 /// Floats that a core's second-level cache holds.
 int64_t second_cache_floats();
