@@ -39,7 +39,7 @@ class FlatTime {
 
     double total() const {
         if (k_.winograd_cells != Size2{}) return by_winograd();
-        double time = products();
+        double time = products() + sums_to_memory();
         if (gradient_product_) time *= begun_sums();
         time += copies();
         const double results = stored_channels() * share();
@@ -106,6 +106,15 @@ class FlatTime {
     }
 
     double products() const { return tiles_.computed * computed_channels() * share() * tiles_.seen_share / rate(); }
+
+    // Tiles of sums leave their registers for memory, whole panels of all phases, before they are stored (k2 s2, 24 channels to one
+    // of 368x368: 19.7 ms, by pairs 10.7; its input gradient 0.50 and 0.25 at 92x92; Sapphire Rapids, 2026-11-29).
+    double sums_to_memory() const {
+        constexpr double sum = 10;
+        if (k_.cpu_level != CpuLevel::amx) return 0;
+        const int64_t channels = round_up(channels_.computed, k_.weight_channel_multiple);
+        return tiles_.computed * double(channels * phases()) * sum / (channels_.summed * taps_) / 100;
+    }
 
     // A panel of which one of two vectors is left out takes so much of its time (48 channels, AVX-512, EPYC, 2026-11-28).
     double computed_channels() const {
