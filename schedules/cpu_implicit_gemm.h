@@ -18,9 +18,9 @@
 //   and results as they are stored, by runs of whole planes, images or rows: a table tells where each result of a run is.
 // - Joined terms: channels and taps are one loop, a table tells where each reads, and the picture is copied as it lies.
 // - Pairs of bfloat16: `pair` is vectorized atomically inside of the channels, of which Halide makes vdpbf16ps.
-// - Tiles of pairs: loops over 32 places, 32 channels and 8 or 16 pairs stay serial, and compiler/passes/matrix_tiles.h makes AMX of
-//   them, four tiles of sums in registers over all taps. Products alone reach 2.0 TFLOP/s where vdpbf16ps reaches 0.085 (Sapphire
-//   Rapids, one thread, 2026-11-29), so copies and stores are most of the time.
+// - Tiles of pairs: loops over 32 places, 32 channels and 8 or 16 pairs stay serial, and compiler/passes/matrix_tiles.h makes AMX
+//   of them, four tiles of sums in registers over all taps. Products alone reach 2.0 TFLOP/s where vdpbf16ps reaches 0.085
+//   (Sapphire Rapids, one thread, 2026-11-29), so copies and stores are most of the time.
 // - Depthwise: a panel is one group, copied when its panel begins; or a vector is of groups, each of which sees itself alone.
 //
 // What was tried: docs/experiments.md#flat-products-on-cpus

@@ -128,8 +128,12 @@ Stmt MatrixTiles::multiplied(const Nest &nest) const {
         refuse_tile(nest.name, "a nest adds products of 8 or 16 pairs to the sums that one before it clears");
     const Operand of_rows = read_operand(nest, product->a), of_columns = read_operand(nest, product->b);
     // A row of memory is all pairs of a row of the tile, or a pair of 16 columns.
-    for (const auto &[role, stride] : {std::pair{"mma_k", 1}, {"mma_k_outer", 2}, {"mma_n", 0}}) check_stride(nest, of_rows, role, stride);
-    for (const auto &[role, stride] : {std::pair{"mma_k", 1}, {"mma_n", 2}, {"mma_m", 0}}) check_stride(nest, of_columns, role, stride);
+    check_stride(nest, of_rows, "mma_k", 1);
+    check_stride(nest, of_rows, "mma_k_outer", 2);
+    check_stride(nest, of_rows, "mma_n", 0);
+    check_stride(nest, of_columns, "mma_k", 1);
+    check_stride(nest, of_columns, "mma_n", 2);
+    check_stride(nest, of_columns, "mma_m", 0);
     const auto name = [&](const char *what, int number) { return nest.name + what + std::to_string(number); };
     Stmt all = for_each_tile([&](int row, int column) {
         const std::string tile = sums_->tile(row, column);

@@ -1,10 +1,10 @@
 // A lowering pass that multiplies tiles of bfloat16 by a CPU's matrix instructions, Intel's AMX.
 //
 // A schedule leaves the loops over a tile of sums serial and calls them as it does for a GPU's tensor cores (tensor_core_pass.h):
-// mma_m counts rows, mma_n columns, mma_k the two values of a pair, mma_k_outer the 8 or 16 pairs of an instruction. One nest clears
-// the sums; another, within any loops, adds products of two loads to them. From the one to the end of the other sums are in tile
-// registers of 16 x 16, of which at most four hold them; then they are stored where the schedule has them. Halide's own extraction
-// of such tiles holds one at a time, whose operands' rows lie a constant apart.
+// mma_m counts rows, mma_n columns, mma_k the two values of a pair, mma_k_outer the 8 or 16 pairs of an instruction. One nest
+// clears the sums; another, within any loops, adds products of two loads to them. From the one to the end of the other sums are in
+// tile registers of 16 x 16, of which at most four hold them; then they are stored where the schedule has them. Halide's own
+// extraction of such tiles holds one at a time, whose operands' rows lie a constant apart.
 #ifndef CONV_TRANSPOSE_COMPILER_MATRIX_TILES_H
 #define CONV_TRANSPOSE_COMPILER_MATRIX_TILES_H
 

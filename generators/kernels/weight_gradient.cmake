@@ -165,8 +165,8 @@ conv_transpose_kernel(${channels} AS t16c4x64 ${taps16x4} tile_in=64 lanes_rows=
 set(any_channels ${channels} single_floats=true)
 conv_transpose_kernel(${any_channels} AS any_t1c32x64 tile_taps=1 tile_out=32 tile_in=64 lanes_rows=4 H200_TFLOPS 29)
 conv_transpose_kernel(${any_channels} AS any_t16c4x64 ${taps16x4} tile_in=64 lanes_rows=8 H200_TFLOPS 30)
-# By tensor maps, which round to TF32. Lanes load fragments from shared memory, whose rate limits them: warps of 32 rows multiply each
-# column of 128 twice as often as warps of 16 (k2 s2, 256 to 256, 384x384: 352 us in place of 484; H200, 2026-11-29). Tiles of
+# By tensor maps, which round to TF32. Lanes load fragments from shared memory, whose rate limits them: warps of 32 rows multiply
+# each column of 128 twice as often as warps of 16 (k2 s2, 256 to 256, 384x384: 352 us in place of 484; H200, 2026-11-29). Tiles of
 # two kernel positions x 32 are for few output channels.
 set(maps weight_gradient tf32 cuda implicit_gemm LAYOUT nhwc ONLY_ON sm_90 tensor_maps=true format=tf32 steps=32 producer=true
     ALLOW_SPILLS)
