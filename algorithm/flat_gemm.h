@@ -173,8 +173,8 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
         cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
                              promised(plane, places.planes()), v.segment, v.tile, v.group)) *
         cast<float>(f.size.fills_tiles ? define_filled_panel(f, panels)(index) : Expr(panels(index)));
-    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
-        f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group) + (adds_first ? first : Expr(0.f));
+    const Expr of_first_chunk = f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
+    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = adds_first ? of_first_chunk + first : of_first_chunk;
     if (f.chunks.defined())
         f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
             f.sum(v.place, v.lane, v.panel, v.phase, f.chunks.x, v.segment, v.tile, v.group);

@@ -214,9 +214,10 @@ class Staging {
     Expr element(const Expr &cell, const Expr &row, bool turned = false) const {
         const Expr summed = f_.v.summed, channels = picture_.dim(rank_).extent();
         const bool goes_beyond = turned || (f_.size.turned && !f_.size.taps_inside());
-        return element_of(cell, row, goes_beyond         ? promised(Halide::min(summed, channels - 1), channels)
-                                     : f_.size.depthwise || f_.size.fills_tiles ? promised(summed, channels)
-                                                         : summed);
+        const bool stops_at_last = f_.size.depthwise || f_.size.fills_tiles;  // as add_at() does
+        return element_of(cell, row, goes_beyond     ? promised(Halide::min(summed, channels - 1), channels)
+                                     : stops_at_last ? promised(summed, channels)
+                                                     : summed);
     }
     Expr element_of(const Expr &cell, const Expr &row, const Expr &channel) const {
         using namespace Halide;
@@ -247,8 +248,8 @@ class Staging {
         const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
         r.where(of_width > 0);  // outside of the loop over channels
         r.where(number < of_width);
-        const bool goes_beyond = (f_.size.depthwise && f_.size.any_layout()) || f_.size.fills_tiles;
-        if (goes_beyond && width == 1)  // most vectors are whole
+        const bool stops_at_last = (f_.size.depthwise && f_.size.any_layout()) || f_.size.fills_tiles;
+        if (stops_at_last && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, value);
         f_.copies.push_back({width, f_.staged.num_update_definitions() - 1, r});

@@ -253,12 +253,12 @@ struct CpuProduct : CpuSchedule {
         if (f.chunks.defined() && !computes_taps)
             f.result.update().split(v.place, register_tile, v.place, f.size.positions)
                 .reorder(lanes, others, register_tile, f.chunks.x, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
-        if (tile_pairs > 0) return multiply_tiles(f);
-        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
-            .reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
+        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels);
         if (of_channels)
             for (Func sums : {f.result, f.sum})
                 sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
+        if (tile_pairs > 0) return multiply_tiles(f);
+        f.sum.reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
         Stage sums = f.sum.update();
         // Registers hold the operand that has fewer of them while those of the other come and go, or sums are spilled.
         const bool holds_others = !of_channels && int(vectors) > int(channels);
@@ -279,10 +279,7 @@ struct CpuProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         Var mma_m{"mma_m"}, mma_n{"mma_n"};
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
-        for (Func sums : {f.result, f.sum})
-            sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
-        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels)
-            .rename(v.place, mma_m).rename(v.lane, mma_n).reorder(mma_n, mma_m);
+        f.sum.rename(v.place, mma_m).rename(v.lane, mma_n).reorder(mma_n, mma_m);
         if (fills_tiles)
             f.filled_panel.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work)
                 .bound_extent(v.lane, 2 * f.size.channels).vectorize(v.lane, 2 * f.size.vector);

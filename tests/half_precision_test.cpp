@@ -243,8 +243,8 @@ TEST_P(PairsOfBfloat16, AreMultiplied) {
     }
 }
 
-// What the processor multiplies in tiles: summed channels of a group are whole 16 or 32, or filled up with zeros; rows shorter and longer than a tile has
-// places, phases without taps, groups, one axis and three, channels that fill a part of a tile.
+// What the processor multiplies in tiles: summed channels of a group are whole 16 or 32, or filled up with zeros; rows shorter and
+// longer than a tile has places, phases without taps, groups, one axis and three, channels that fill a part of a tile.
 TEST_P(PairsOfBfloat16, AreMultipliedInTiles) {
     if (!multiplies_tiles()) GTEST_SKIP() << "this processor lacks AMX";
     for (const Layout layout : {Layout::channels_first, Layout::channels_last})

@@ -92,7 +92,7 @@ bool reads_boxes_of_floats(const KernelTraits &k) { return k.vectors_of_channels
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
     if ((sums_as_it_lies(k) || k.vectors_of_channels) && k.box_positions == 0) return 16;
-    if (reads_boxes_of_floats(k)) return 180;  // (fitted with rates to 45 layers in channels_last, H200, 2026-11-28)
+    if (reads_boxes_of_floats(k)) return 180;  // fitted with rates to 45 layers (H200, 2026-11-28)
     if (sums_boxes(k)) return k.tile_out_channels > 64 ? 384 : 768 / element;
     // The next tile is on its way meanwhile (thirteen layers, H200, 2026-11-23).
     if (k.resident_blocks > 0) return k.tile_out_channels > 128 ? 150 : 110;

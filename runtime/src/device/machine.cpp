@@ -56,7 +56,7 @@ Machine this_machine() {
 
 bool may_use_tile_registers() {
 #if defined(__linux__) && defined(__x86_64__)
-    // <asm/prctl.h>, which older systems lack them in.
+    // <asm/prctl.h> of older systems lacks their names.
     constexpr long request_permission = 0x1023, tile_data = 18;
     static const bool may = syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
     return may;
