@@ -83,6 +83,24 @@ macro(conv_transpose_rates)
     endwhile()
 endmacro()
 
+# Flat products of bfloat16 by AMX: tiles of whole 32 channels that are summed over (`channel_multiple` names those), or 16, or
+# filled up to 16 with zeros.
+function(conv_transpose_matrix_tiles operation channel_multiple)
+    set(row ${operation} bf16 cpu implicit_gemm GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=bf16 pairs=true
+        places=32 ONLY_ON amx)
+    foreach(layout any ncdhw)
+        set(as "")
+        set(turned "")
+        if(layout STREQUAL ncdhw)
+            set(as turned_)
+            set(turned turned=true)
+        endif()
+        conv_transpose_kernel(${row} LAYOUT ${layout} AS ${as}tiles_k32 ${turned} tile_pairs=16 ${channel_multiple}=32 fma_percent=900)
+        conv_transpose_kernel(${row} LAYOUT ${layout} AS ${as}tiles_k16 ${turned} tile_pairs=8 ${channel_multiple}=16 fma_percent=500)
+    endforeach()
+    conv_transpose_kernel(${row} LAYOUT any AS tiles tile_pairs=8 fills_tiles=true ${channel_multiple}=2 fma_percent=450)
+endfunction()
+
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
 # for few places; then those for any layout and element type, with channels in vectors. Rates with AVX2 are variables, where
 # they were measured.

@@ -95,17 +95,7 @@ conv_transpose_kernel(${row} LAYOUT any AS pairs ${in_pairs})
 conv_transpose_kernel(${row} LAYOUT any AS narrow_pairs ${in_pairs} ${one_vector})
 conv_transpose_kernel(${row} LAYOUT ncdhw AS turned_pairs ${in_pairs} turned=true)
 conv_transpose_kernel(${row} LAYOUT ncdhw AS narrow_turned_pairs ${in_pairs} turned=true ${one_vector})
-# By AMX, as in cpu_forward.cmake.
-set(rate_k32 900)
-set(rate_k16 500)
-foreach(summed 32 16)
-    math(EXPR tile_pairs "${summed} / 2")
-    set(in_tiles ${in_pairs} only_cells=false joined_terms=false tile_pairs=${tile_pairs} places=32 out_channel_multiple=${summed}
-        ONLY_ON amx)
-    conv_transpose_kernel(${row} LAYOUT any AS tiles_k${summed} ${in_tiles} fma_percent=${rate_k${summed}})
-    conv_transpose_kernel(${row} LAYOUT ncdhw AS turned_tiles_k${summed} ${in_tiles} turned=true fma_percent=${rate_k${summed}})
-endforeach()
-conv_transpose_kernel(${row} LAYOUT any AS tiles ${in_tiles} fills_tiles=true out_channel_multiple=2 fma_percent=450)
+conv_transpose_matrix_tiles(input_gradient out_channel_multiple)
 conv_transpose_flat_products(input_gradient)
 set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned only_cells=true places=8 fma_percent=75
