@@ -26,7 +26,8 @@ inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, 
         values.push_back(last_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
     }
     f.taps(v.tap, v.phase) = Halide::Tuple(values);
-    f.live_taps(v.phase) = live;
+    // A phase beyond the last is one without taps.
+    f.live_taps(v.phase) = select(v.phase < places.live_phases(), live, 0);
 }
 
 /// The table of where the cells of a register tile lie: the first and the last coordinate on each axis.

@@ -167,6 +167,11 @@ class Places {
     const std::vector<FlatAxis> &axes() const { return axes_; }
     Expr images() const { return images_; }
     Expr planes() const { return planes_; }
+    Expr live_phases() const {
+        Expr all = 1;
+        for (const FlatAxis &a : axes_) all = all * a.live_phases;
+        return all;
+    }
     Expr block_panels() const { return panels_; }
 
     // Along x: so many results of a segment, from this one on.

@@ -57,12 +57,12 @@ class Storing {
         r.where(f_.whole_vectors || r[0] < places_.length());
         if (Internal::is_const_one(x().stride)) {
             const Expr place = promised(places_.place(s.row, at), places_.places(s.tile));
-            return store(at, s.lane, f_.result(place, s.lane, panel(), phase_of_panel(0, panel()), s.segment, s.tile, s.group));
+            return store(at, s.lane, finish_(f_.result(place, s.lane, panel(), phase_of_panel(0, panel()), s.segment, s.tile, s.group)));
         }
         interleave();
         const Expr element = promised(at + places_.early(s.segment), vectors() * vector * x().stride);
         const Expr sum = f_.interleaved(element, s.row, s.phase_y, s.phase_z, s.lane, panel(), s.segment, s.tile, s.group);
-        store(at, s.lane, or_empty(s.lane, sum));
+        store(at, s.lane, or_empty(s.lane, finish_(sum)));
     }
 
     /// Vectors of results of a run, of all phases, are turned for a vector of channels: a run is rows that lie one after the other,
@@ -87,7 +87,7 @@ class Storing {
             result_of_run(first(v.vector));
         const Expr sum = f_.turned_results(s.element, lane, s.vector, s.row, panel(), phase(0, s.phase_y, s.phase_z), s.segment,
                                            s.tile, s.group);
-        store(first(s.vector) + s.element, lane, or_empty(lane, sum));
+        store(first(s.vector) + s.element, lane, or_empty(lane, finish_(sum)));
     }
 
     /// Stores in vectors of channels, cell by cell, the phases of a cell together.
@@ -108,7 +108,36 @@ class Storing {
                                               : promised(s.row * places_.pitch() + s.cell, places_.places(s.tile));
         const Expr sum = f_.result(place, lane, panel(), phase_of_panel(phase(s.phase_x, s.phase_y, s.phase_z), panel()), s.segment,
                                    s.tile, s.group);
-        store(at, lane, or_empty(lane, sum));
+        store(at, lane, or_empty(lane, finish_(sum)));
+    }
+
+    /// The same of each register tile as soon as its sums are complete, so that no results wait in a cache.
+    void store_register_tiles() {
+        using namespace Halide;
+        const int vector = f_.size.vector, positions = f_.size.positions;
+        auto &s = f_.stored;
+        const Expr pitch = places_.pitch();
+        s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, positions}, {0, rounded_up(positions - 1, pitch) + 1},
+                           {0, places_.most_places() / positions}, {0, x().phases}, {0, phases_of(1)}, {0, phases_of(2)}});
+        RDom &r = s.domain;
+        s.element = r[0], s.vector = r[1], s.cell = r[2], s.row = r[3], s.register_tile = r[4];
+        s.phase_x = r[5], s.phase_y = r[6], s.phase_z = r[7];
+        name_outer(8);
+        const Expr lane = s.vector * vector + s.element, first_place = s.register_tile * positions;
+        const Expr first_row = first_place / pitch;
+        row_ = promised(first_row + s.row, places_.rows());
+        const Expr cell = s.cell + first_place % pitch - s.row * pitch;
+        define_stored_cells();
+        const auto whole_cell = [&](int i) -> Expr { return f_.stored_cells(s.phase_x, s.segment)[i]; };
+        r.where(first_place < places_.places(s.tile));
+        r.where(first_row + s.row < places_.rows_of(s.tile));
+        r.where(s.cell >= whole_cell(0) - (first_place % pitch - s.row * pitch));
+        r.where(s.cell <= whole_cell(1) - (first_place % pitch - s.row * pitch));
+        only_what_there_is(lane);
+        define_finished();
+        const Expr at = cell * x().stride + s.phase_x - places_.early(s.segment);
+        store(at, lane, f_.finished(promised(first_place + s.cell, places_.places(s.tile)), lane, panel(),
+                                    phase_of_panel(live_phase(), panel(), 1), s.segment, s.tile, s.group));
     }
 
   private:
@@ -117,6 +146,7 @@ class Storing {
     const Places &places_;
     const Finish &finish_;
     const int rank_;
+    Expr row_;  ///< of a tile, that is stored
 
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr extent(int d) const { return output_.dim(d).extent(); }
@@ -162,10 +192,13 @@ class Storing {
     // It goes through what a row has, rows one after the other as they lie in memory, what lies between, and the loops
     // of all schedules.
     Halide::RDom domain(Ranges ranges, const Ranges &inner) const {
-        const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
         const Expr runs = places_.rows() / rows_of_run();
         ranges.insert(ranges.end(), {{0, phases_between_runs(1)}, {0, runs}, {0, phases_between_runs(2)}});
         ranges.insert(ranges.end(), inner.begin(), inner.end());
+        return domain(ranges);
+    }
+    Halide::RDom domain(Ranges ranges) const {
+        const Expr blocks = rounded_up(rounded_up(channels(), f_.size.channels), places_.block_panels());
         ranges.insert(ranges.end(), {{0, places_.block_panels()}, {0, blocks}, {0, places_.segments()}, {0, places_.tiles()},
                                      {0, extent(rank_ + 1)}});
         Halide::Region region;
@@ -174,12 +207,13 @@ class Storing {
     }
     void name_outer(int first) {
         auto &s = f_.stored;
+        row_ = s.row;
         const Halide::RDom &r = s.domain;
         s.panel = r[first], s.block = r[first + 1], s.segment = r[first + 2], s.tile = r[first + 3], s.group = r[first + 4];
     }
     Expr row(int i) const {
         const auto &s = f_.stored;
-        return f_.stored_rows(s.row, s.phase_y, s.phase_z, s.tile)[i];
+        return f_.stored_rows(row_, s.phase_y, s.phase_z, s.tile)[i];
     }
     void only_what_there_is(const Expr &lane) {
         Halide::RDom &r = f_.stored.domain;
@@ -197,17 +231,34 @@ class Storing {
         if (rank_ > 2) number = number + live_phases_of(0) * live_phases_of(1) * min(phase_z, live_phases_of(2) - 1);
         return number;
     }
-    // Results of phases without taps are of one value a channel.
-    Expr or_empty(const Expr &lane, const Expr &sum) const {
+    Expr has_taps() const {
         const auto &s = f_.stored;
-        const Expr has_taps = s.phase_y < live_phases_of(1) && s.phase_z < live_phases_of(2);
-        return f_.empty.defined() ? select(has_taps, sum, f_.empty(panel() * f_.size.channels + lane, s.group)) : sum;
+        return s.phase_y < live_phases_of(1) && s.phase_z < live_phases_of(2);
+    }
+    // Results of phases without taps are of one value a channel.
+    Expr or_empty(const Expr &lane, const Expr &finished) const {
+        const auto &s = f_.stored;
+        return f_.empty.defined() ? select(has_taps(), finished, f_.empty(panel() * f_.size.channels + lane, s.group)) : finished;
     }
     // There is none of panels beyond the last, so that nothing is computed for them.
-    Expr phase_of_panel(const Expr &number, const Expr &panel) const {
-        Expr all = 1;
-        for (const FlatAxis &a : places_.axes()) all = all * a.live_phases;
-        return promised(number, Halide::select(panel * f_.size.channels < channels(), all, 0));
+    Expr phase_of_panel(const Expr &number, const Expr &panel, int beyond = 0) const {
+        return promised(number, Halide::select(panel * f_.size.channels < channels(), places_.live_phases() + beyond, 0));
+    }
+    // Of those without taps, the one beyond all others.
+    Expr live_phase() const {
+        const auto &s = f_.stored;
+        return select(has_taps(), phase(s.phase_x, s.phase_y, s.phase_z), places_.live_phases());
+    }
+    void define_finished() {
+        const FlatGemmVars &v = f_.v;
+        f_.finished(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+            finish_(f_.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group));
+    }
+    // The cells of a row that have a result of a phase: a segment may begin and end within a cell.
+    void define_stored_cells() {
+        const FlatGemmVars &v = f_.v;
+        const Expr before = places_.early(v.segment) - v.phase_x, stride = x().stride;
+        f_.stored_cells(v.phase_x, v.segment) = Halide::Tuple((before + stride - 1) / stride, (places_.length() - 1 + before) / stride);
     }
 
     void interleave() {
@@ -275,16 +326,15 @@ class Storing {
     Expr row_pitch() const { return f_.size.only_cells ? places_.row_cells() : places_.pitch(); }
 
     // `at` counts the results of a segment.
-    void store(const Expr &at, const Expr &lane, const Expr &sum) {
+    void store(const Expr &at, const Expr &lane, const Expr &finished) {
         const auto &s = f_.stored;
         std::vector<Expr> index{promised(places_.begin(s.segment) + at, extent(0))};
         for (int d = 1; d < rank_; d++) index.push_back(promised(row(d - 1), extent(d)));
         index.insert(index.end(), {promised(panel() * f_.size.channels + lane, channels()), s.group,
                                    promised(row(rank_ - 1), places_.images())});
         const std::vector<Halide::Var> any(rank_ + 3);
-        const Expr stored = finish_(sum);
-        output_(any) = Halide::undef(stored.type());
-        output_(index) = stored;
+        output_(any) = Halide::undef(finished.type());
+        output_(index) = finished;
         f_.output = output_;
     }
 };
@@ -293,6 +343,7 @@ template <class Tensor>
 void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish) {
     Storing<Tensor> storing(f, output, places, finish);
     if (f.size.turned) storing.store_turned();
+    else if (f.size.stores_register_tiles()) storing.store_register_tiles();
     else f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
 }
 

@@ -5,6 +5,9 @@
 
 #include "Halide.h"
 #include "algorithm/flat_gemm.h"
+#include "compiler/passes/bfloat16_rounding.h"
+#include "compiler/passes/matrix_tiles.h"
+#include "compiler/passes/vector_transpositions.h"
 #include "generators/any_tensors.h"
 #include "generators/axis_inputs.h"
 #include "generators/format_text.h"
@@ -62,7 +65,20 @@ struct FlatGemmGenerator : DescribedGenerator {
         return [target](const Halide::Expr &element) { return loaded(element, target); };
     }
     /// Rounded once.
-    Halide::Expr rounded(const Halide::Expr &sum, const Halide::Target &target) const { return stored(sum, storage, target); }
+    Halide::Expr rounded(const Halide::Expr &sum, const Halide::Target &target) const {
+        const Halide::Expr element = stored(sum, storage, target);
+        return has_rounding(target) ? rounded_by_instruction(sum, element) : element;
+    }
+    bool has_rounding(const Halide::Target &target) const {
+        return storage == Storage::bf16 && target.has_feature(Halide::Target::AVX512_SapphireRapids);
+    }
+    template <class Generator>
+    void add_passes(Generator &generator, const Halide::Target &target) const {
+        Halide::Pipeline pipeline = generator.get_pipeline();
+        pipeline.add_custom_lowering_pass(new VectorTranspositions);
+        if (funcs_.size.tile_pairs > 0) pipeline.add_custom_lowering_pass(new MatrixTiles);
+        if (has_rounding(target)) pipeline.add_custom_lowering_pass(new Bfloat16Rounding);
+    }
 
     void declare_shapes(Tensor &picture, Tensor &weight) {
         if (funcs_.size.any_layout()) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});

@@ -7,8 +7,6 @@
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "algorithm/flat_entries.h"
-#include "compiler/passes/matrix_tiles.h"
-#include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 #include "generators/forward_arguments.h"
@@ -58,7 +56,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         }
         const Finish finish = [&](const Expr &sum) { return this->rounded(activate(sum, activation, slope), this->get_target()); };
         f.empty = Halide::Func("empty");
-        f.empty(f.v.lane, f.v.group) = initial(promised(min(f.v.lane, channels - 1), channels), f.v.group);
+        f.empty(f.v.lane, f.v.group) = finish(initial(promised(min(f.v.lane, channels - 1), channels), f.v.group));
         define_stores(f, output, places, finish);
     }
 
@@ -66,8 +64,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         this->declare_shapes(input, weight);
         for (int d = 0; d < 2; d++) bias.dim(d).set_min(0);
         this->schedule_params.apply(this->funcs_, this->target);
-        this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
-        if (this->funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
+        this->add_passes(*this, this->target);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }

@@ -5,9 +5,7 @@
 #define CONV_TRANSPOSE_GENERATORS_INPUT_GRADIENT_FLAT_GEMM_H
 
 #include "Halide.h"
-#include "compiler/passes/matrix_tiles.h"
 #include "compiler/passes/strided_loads.h"
-#include "compiler/passes/vector_transpositions.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 
@@ -56,8 +54,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         this->declare_shapes(output_gradient, weight);
         this->schedule_params.apply(this->funcs_, this->target);
         this->get_pipeline().add_custom_lowering_pass(new StridedLoads);
-        this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
-        if (this->funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
+        this->add_passes(*this, this->target);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }

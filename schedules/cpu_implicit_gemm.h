@@ -167,6 +167,7 @@ struct CpuProduct : CpuSchedule {
         if (f.turned_results.defined()) turn_results(f);
         if (f.interleaved.defined()) interleave(f);
         for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
+        if (f.size.stores_register_tiles()) f.stored_cells.compute_at(f.output, work);
         if (f.size.only_cells) f.cell_rows.compute_at(f.output, work), f.cell_count.compute_at(f.output, work);
         if (f.size.skips_zeros()) f.cell_boxes.compute_at(f.output, work).update().unscheduled();
         if (f.size.only_cells) f.cell_places.compute_at(f.output, work).update().allow_race_conditions().vectorize(f.placed[0]);
@@ -188,6 +189,9 @@ struct CpuProduct : CpuSchedule {
         else if (turned)
             stores.reorder({s.element, s.lane, s.vector, s.phase_y, s.row, s.phase_z, s.lane_vector, s.panel, s.block, s.segment,
                             s.tile, s.group});
+        else if (f.size.stores_register_tiles())
+            stores.reorder({s.element, s.vector, s.cell, s.row, s.register_tile, s.phase_x, s.phase_y, s.phase_z, s.panel, s.block,
+                            s.segment, s.tile, s.group});
         else
             stores.reorder({s.element, s.vector, s.phase_x, s.cell, s.phase_y, s.row, s.phase_z, s.panel, s.block, s.segment,
                             s.tile, s.group});
@@ -198,6 +202,7 @@ struct CpuProduct : CpuSchedule {
         if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);  // some lanes of one
         if (of_channels && !turned) stores.specialize(f.writes_vectors);
+        if (f.size.stores_register_tiles()) stores.unroll(s.vector);
     }
 
     void turn_results(FlatGemmFuncs &f) const {
@@ -247,6 +252,7 @@ struct CpuProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         const Var &lanes = of_channels ? v.lane : v.place, &others = of_channels ? v.place : v.lane;
+        if (tile_pairs > 0) return multiply_tiles(f);
         f.result.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
             .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
             .reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
@@ -257,7 +263,6 @@ struct CpuProduct : CpuSchedule {
         if (of_channels)
             for (Func sums : {f.result, f.sum})
                 sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
-        if (tile_pairs > 0) return multiply_tiles(f);
         f.sum.reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
         Stage sums = f.sum.update();
         // Registers hold the operand that has fewer of them while those of the other come and go, or sums are spilled.
@@ -273,10 +278,21 @@ struct CpuProduct : CpuSchedule {
         if (pairs) sums.vectorize(f.reduced.pair, 2);
     }
 
-    /// The loops that a lowering pass makes matrix instructions of.
+    /// The loops that a lowering pass makes matrix instructions of. Sums of a tile are finished, and stored where they
+    /// are not turned, before the next one.
     void multiply_tiles(FlatGemmFuncs &f) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
+        Func finished = turned ? f.result : f.finished;
+        finished.compute_at(f.output, turned ? f.stored.panel : f.stored.register_tile).hoist_storage(f.output, work)
+            .bound_extent(v.lane, f.size.channels).align_bounds(v.place, f.size.positions)
+            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+            .split(v.lane, v.lane_vector, v.lane, f.size.vector)
+            .reorder({v.lane, v.place, v.lane_vector, register_tile, v.phase}).vectorize(v.lane);
+        if (!turned) finished.bound_extent(v.phase, 1);
+        f.sum.compute_at(finished, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels);
+        for (Func sums : {finished, f.sum})
+            sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
         Var mma_m{"mma_m"}, mma_n{"mma_n"};
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
         f.sum.rename(v.place, mma_m).rename(v.lane, mma_n).reorder(mma_n, mma_m);

@@ -107,11 +107,11 @@ class FlatTime {
 
     double products() const { return tiles_.computed * computed_channels() * share() * tiles_.seen_share / rate(); }
 
-    // Tiles of sums leave their registers for memory, whole panels of all phases, before they are stored (k2 s2, 24 channels to one
-    // of 368x368: 19.7 ms, by pairs 10.7; its input gradient 0.50 and 0.25 at 92x92; Sapphire Rapids, 2026-11-29).
+    // Tiles of sums leave their registers for memory before they are stored: turned, panels of all phases (k4 s4, 16 to 16 channels
+    // of 224x224: 14.5 ms, by pairs 11; one register tile at a time 7.6; Sapphire Rapids, 2026-11-29).
     double sums_to_memory() const {
-        constexpr double sum = 10;
         if (k_.cpu_level != CpuLevel::amx) return 0;
+        const double sum = k_.any_layout ? 4 : 10;
         const int64_t channels = round_up(channels_.computed, k_.weight_channel_multiple);
         return tiles_.computed * double(channels * phases()) * sum / (channels_.summed * taps_) / 100;
     }
