@@ -6,6 +6,7 @@
 #include "Halide.h"
 #include "algorithm/flat_gemm.h"
 #include "compiler/passes/bfloat16_rounding.h"
+#include "compiler/passes/masked_copies.h"
 #include "compiler/passes/matrix_tiles.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/any_tensors.h"
@@ -77,6 +78,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         Halide::Pipeline pipeline = generator.get_pipeline();
         pipeline.add_custom_lowering_pass(new VectorTranspositions);
         if (funcs_.size.tile_pairs > 0) pipeline.add_custom_lowering_pass(new MatrixTiles);
+        if (funcs_.size.stores_register_tiles()) pipeline.add_custom_lowering_pass(new MaskedCopies);
         if (has_rounding(target)) pipeline.add_custom_lowering_pass(new Bfloat16Rounding);
     }
 

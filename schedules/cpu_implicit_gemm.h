@@ -20,7 +20,8 @@
 // - Pairs of bfloat16: `pair` is vectorized atomically inside of the channels, of which Halide makes vdpbf16ps.
 // - Tiles of pairs: loops over 32 places, 32 channels and 8 or 16 pairs stay serial, and compiler/passes/matrix_tiles.h makes AMX
 //   of them, four tiles of sums in registers over all taps. Products alone reach 2.0 TFLOP/s where vdpbf16ps reaches 0.085
-//   (Sapphire Rapids, one thread, 2026-11-29), so copies and stores are most of the time.
+//   (Sapphire Rapids, one thread, 2026-11-29), so copies and stores are most of the time: in channels_last a register tile is
+//   stored as soon as it is complete.
 // - Depthwise: a panel is one group, copied when its panel begins; or a vector is of groups, each of which sees itself alone.
 //
 // What was tried: docs/experiments.md#flat-products-on-cpus
