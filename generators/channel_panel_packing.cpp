@@ -21,7 +21,7 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     GeneratorParam<Storage> given{"given", Storage::f32, storage_names()};
     /// For kernels that multiply pairs of what is given, not float32: two summed channels lie side by side, along dimension 3.
     /// They are counted by that of dimensions 1 and 2 whose steps are shorter: the runtime exchanges those where channels lie
-    /// inside of taps.
+    /// inside of taps. What the last pair of an odd number lacks is zero.
     GeneratorParam<bool> pairs{"pairs", false};
 
     Input<Halide::Buffer<>> weight{"weight"};
@@ -37,12 +37,16 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         const auto known = [](const Expr &i, const Expr &extent) -> Expr { return unsafe_promise_clamped(i, 0, extent - 1); };
         const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
         const Expr lanes = packed.dim(0).extent();
-        const Expr pairs_inside = packed.dim(1).stride() > packed.dim(2).stride();
+        const Expr steps = packed.dim(1).stride() - packed.dim(2).stride();  // the same of a single pair
+        const Expr pairs_inside = steps > 0 || (steps == 0 && packed.dim(2).extent() == 1);
         const Expr outer_pair = pairs ? select(pairs_inside, 1, 2) : Expr(1);
         const Expr inner_pair = pairs ? select(pairs_inside, 2, 1) : Expr(1);
-        const Expr outer = packed.dim(1).extent() * outer_pair, inner = packed.dim(2).extent() * inner_pair;
         const Expr panels = packed.dim(4).extent() / groups;
         const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
+        // The last pair may have one channel.
+        const Expr taps = select(pairs_inside, packed.dim(1).extent(), packed.dim(2).extent()), summed = run * runs / taps;
+        const Expr outer = pairs ? select(pairs_inside, taps, summed) : packed.dim(1).extent();
+        const Expr inner = pairs ? select(pairs_inside, summed, taps) : packed.dim(2).extent();
         const auto channel = [&](const Expr &panel, const Expr &lane) -> Expr { return panel % panels * lanes + lane; };
         const auto given_at = [&](const Expr &element, const Expr &of_channel, const Expr &of_run, const Expr &panel) -> Expr {
             const Expr value = weight(known(element, run), 0, known(of_channel, channels), known(of_run, runs),
@@ -83,6 +87,12 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         pack(rows_[1] * width + rows_[0], row % run, row / run, panel, given_at(row % run, first + rows_[0], row / run, panel));
         rest_ = RDom({{0, select(in_vectors || in_lanes, 0, run)}, {0, runs}, {0, panels * groups}}, "rest");
         pack(lane_, rest_[0], rest_[1], rest_[2], given_at(rest_[0], existing(rest_[2]), rest_[1], rest_[2]));
+        if (!pairs) return;
+        single_ = RDom({{0, select(summed % 2 == 1, taps, 0)}, {0, panels * groups}}, "single");
+        const auto at = [&](int d, const Expr &is_pair) -> Expr {
+            return known(select(is_pair, summed / 2, single_[0]), packed.dim(d).extent());
+        };
+        packed(lane_, at(1, !pairs_inside), at(2, pairs_inside), 1, single_[1]) = Internal::make_zero(halide_type(given));
     }
 
     void schedule() {
@@ -113,7 +123,8 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         Stage copies = Func(packed).update(update++);
         copies.allow_race_conditions().fuse(rows_[3], rows_[4], work).parallel(work, 16, TailStrategy::GuardWithIf);
         copies.specialize(weight.dim(2).stride() == 1).vectorize(rows_[0]);
-        share_out(Func(packed).update(update), rest_[1], rest_[2], {lane_, rest_[0]});
+        share_out(Func(packed).update(update++), rest_[1], rest_[2], {lane_, rest_[0]});
+        if (pairs) Func(packed).update(update).unscheduled();
         get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
     }
 
@@ -135,7 +146,7 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     };
     Halide::Func place_{"place"};
     std::vector<Turns> turns_;
-    Halide::RDom rows_, rest_;
+    Halide::RDom rows_, rest_, single_;
 };
 
 }  // namespace conv_transpose

@@ -108,6 +108,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         if (funcs_.size.depthwise) description.set("packs_groups", "true");
         if (funcs_.size.joined_terms) description.set("joined_terms", "true");
         if (funcs_.size.pairs) description.set("sums_pairs", "true");
+        if (funcs_.size.fills_tiles) description.set("filled_multiple", 2 * funcs_.size.tile_pairs);
         if (funcs_.size.taps_inside()) description.set("taps_innermost", "true");
         if (funcs_.size.only_cells) description.set("only_cells", "true");
         if (funcs_.size.entries > 0) description.set("computes_taps", "true");

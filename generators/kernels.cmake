@@ -99,11 +99,10 @@ function(conv_transpose_matrix_tiles operation channel_multiple)
         conv_transpose_kernel(${tiles} AS ${as}tiles_k32 tile_pairs=16 ${channel_multiple}=32 fma_percent=900)
         conv_transpose_kernel(${tiles} AS ${as}tiles_k16 tile_pairs=8 ${channel_multiple}=16 fma_percent=500)
     endforeach()
-    conv_transpose_kernel(${row} LAYOUT any AS tiles tile_pairs=8 fills_tiles=true ${channel_multiple}=2 fma_percent=450)
+    conv_transpose_kernel(${row} LAYOUT any AS tiles tile_pairs=8 fills_tiles=true fma_percent=500)
     # Where half of a last tile would be empty.
     conv_transpose_kernel(${row} LAYOUT any AS narrow_tiles_k32 vectors=1 tile_pairs=16 ${channel_multiple}=32 fma_percent=770)
-    conv_transpose_kernel(${row} LAYOUT any AS narrow_tiles vectors=1 tile_pairs=8 fills_tiles=true ${channel_multiple}=2
-        fma_percent=420)
+    conv_transpose_kernel(${row} LAYOUT any AS narrow_tiles vectors=1 tile_pairs=8 fills_tiles=true fma_percent=470)
 endfunction()
 
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and

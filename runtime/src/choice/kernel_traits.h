@@ -114,6 +114,8 @@ struct CalledWith {
     /// In panels of channels, of the type of its pictures, two channels that are summed lie side by side, and are multiplied as
     /// one; also of kernels that pack weights.
     bool sums_pairs = false;
+    /// Channels that are summed are filled up with zeros to a multiple; any number of them makes pairs so.
+    int64_t filled_multiple = 1;
     /// In layouts for tensor cores: packed values of a tile of channels for every summed channel; for any kernel
     /// size, at every kernel position.
     int64_t weight_tile = 0;

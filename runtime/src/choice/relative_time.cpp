@@ -105,7 +105,13 @@ class FlatTime {
         return double(points * a.stride - (round_up(a.kernel, a.stride) - a.kernel));
     }
 
-    double products() const { return tiles_.computed * computed_channels() * share() * tiles_.seen_share / rate(); }
+    double products() const { return tiles_.computed * computed_channels() * share() * tiles_.seen_share * filled() / rate(); }
+
+    // So many channels are summed for one that there is.
+    double filled() const {
+        const auto summed = static_cast<int64_t>(channels_.summed);
+        return double(round_up(summed, k_.filled_multiple)) / double(summed);
+    }
 
     // Tiles of sums leave their registers for memory before they are stored: turned, panels of all phases (k4 s4, 16 to 16 channels
     // of 224x224: 14.5 ms, by pairs 11; one register tile at a time 7.6; Sapphire Rapids, 2026-11-29).

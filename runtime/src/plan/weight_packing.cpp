@@ -87,6 +87,7 @@ WeightPacking::WeightPacking(const KernelTraits &kernel, const Computation &comp
               (kernel.packs_groups ? c_.problem.groups : groups_ * c_.joined_groups) / summed_phases(c_)) {
     const int64_t of_cells = c_.operation == Operation::forward ? c_.problem.in_channels : c_.problem.out_channels;
     packed_summed_ = c_.cells ? of_cells : summed_ * c_.joined_groups * product(summed_phases_);
+    if (kernel.sums_pairs) packed_summed_ = round_up(packed_summed_, 2);
     if (packs_weight_rows(kernel, c_))
         rows_.emplace(kernel.device, given_, packed_row_channels(kernel, c_), taps_);
     if (kernel.weight_layout != WeightLayout::as_given) {
@@ -325,11 +326,12 @@ View WeightPacking::packed_array() const {
 }
 
 View WeightPacking::packed_panels() const {
-    const int64_t lanes = kernel_.weight_channel_multiple, tap = lanes * summed_, panels = packed_channels_ / lanes * groups_;
-    View packed(packed_, mirrored_ ? (taps_ - 1) * tap : 0, {lanes, summed_, taps_, 1, panels}, packed_type());
+    const int64_t lanes = kernel_.weight_channel_multiple, tap = lanes * packed_summed_;
+    const int64_t panels = packed_channels_ / lanes * groups_;
+    View packed(packed_, mirrored_ ? (taps_ - 1) * tap : 0, {lanes, packed_summed_, taps_, 1, panels}, packed_type());
     if (mirrored_) packed.set_stride(2, -tap);
     if (kernel_.sums_pairs)
-        packed = View(packed_, 0, {lanes, summed_ / 2, taps_, 2, panels}, packed_type())
+        packed = View(packed_, 0, {lanes, packed_summed_ / 2, taps_, 2, panels}, packed_type())
                      .set_stride(0, 2).set_stride(1, 2 * lanes).set_stride(2, tap).set_stride(3, 1).set_stride(4, tap * taps_);
     if (kernel_.taps_innermost) packed.set_stride(1, lanes * taps_).set_stride(2, lanes);
     if (sums_inside()) packed.exchange(1, 2);
@@ -353,8 +355,8 @@ Extents WeightPacking::packed_extents(int64_t groups) const {
         // The last dimension counts tiles of channels.
         case WeightLayout::channel_tiles: return joined(joined({lanes}, window_), {summed_, tiles});
         case WeightLayout::channel_panels:
-            if (kernel_.sums_pairs) return joined(joined({2 * lanes, summed_ / 2}, window_), {tiles});
-            return joined(joined({lanes, summed_}, window_), {tiles});
+            if (kernel_.sums_pairs) return joined(joined({2 * lanes, packed_summed_ / 2}, window_), {tiles});
+            return joined(joined({lanes, packed_summed_}, window_), {tiles});
         case WeightLayout::winograd:
             return {lanes, summed_, kernel_.winograd_points.width * c_.problem.width().stride,
                     kernel_.winograd_points.height * c_.problem.height().stride, tiles};
