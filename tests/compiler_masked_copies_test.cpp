@@ -11,10 +11,14 @@ using namespace Halide;
 using namespace Halide::Internal;
 
 struct Stores : IRVisitor {
-    int masked = 0, single = 0;
+    int masked = 0, single = 0, conditions = 0;
 
   private:
     using IRVisitor::visit;
+    void visit(const IfThenElse *op) override {
+        conditions++;
+        IRVisitor::visit(op);
+    }
     void visit(const Store *op) override {
         if (op->value.type().is_scalar()) single++;
         else if (!is_const_one(op->predicate)) masked++;
@@ -66,11 +70,27 @@ TEST_P(MaskedCopiesTest, CopyTheSameElementsAndNothingElse) {
 
 INSTANTIATE_TEST_SUITE_P(Lengths, MaskedCopiesTest, ::testing::Values(1, 9, 15, 16, 17, 40));
 
+const Expr x = Variable::make(Int(32), "x"), n = Variable::make(Int(32), "n");
+
+Expr load(const Expr &at) {
+    return Load::make(UInt(16), "from", at, {}, {}, const_true(), {});
+}
+
+Stmt store(const Expr &at, const Expr &value) {
+    return Store::make("to", value, at, {}, const_true(), {});
+}
+
+TEST(MaskedCopies, KeepConditionsOfAllElements) {
+    const Stmt body = IfThenElse::make(n > 3, IfThenElse::make(n < 9, store(x + n, load(x))));
+    const Stmt loop = For::make("x", 0, n, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
+    Stores stores;
+    MaskedCopies().mutate(loop).accept(&stores);
+    EXPECT_EQ(stores.masked, 1);
+    EXPECT_EQ(stores.conditions, 2);
+}
+
 // Sums, elements that lie apart, and conditions on single elements stay as they are.
 TEST(MaskedCopies, LeaveOtherLoops) {
-    const Expr x = Variable::make(Int(32), "x"), n = Variable::make(Int(32), "n");
-    const auto load = [&](const Expr &at) { return Load::make(UInt(16), "from", at, {}, {}, const_true(), {}); };
-    const auto store = [&](const Expr &at, const Expr &value) { return Store::make("to", value, at, {}, const_true(), {}); };
     for (const Stmt &body : {store(x, load(x) + load(x + 1)), store(x * 2, load(x)), store(x, load(n)),
                              IfThenElse::make(x > 3, store(x, load(x)))}) {
         const Stmt loop = For::make("x", 0, n, ForType::Serial, Partition::Auto, DeviceAPI::None, body);
