@@ -126,16 +126,16 @@ class Storing {
         const Expr lane = s.vector * vector + s.element, first_place = s.register_tile * positions;
         const Expr first_row = first_place / pitch;
         row_ = promised(first_row + s.row, places_.rows());
-        const Expr cell = s.cell + first_place % pitch - s.row * pitch;
+        const Expr first_cell = first_place % pitch - s.row * pitch;  // of the row, at the register tile's first place
         define_stored_cells();
-        const auto whole_cell = [&](int i) -> Expr { return f_.stored_cells(s.phase_x, s.segment)[i]; };
+        const auto stored_cell = [&](int i) -> Expr { return f_.stored_cells(s.phase_x, s.segment)[i]; };
         r.where(first_place < places_.places(s.tile));
         r.where(first_row + s.row < places_.rows_of(s.tile));
-        r.where(s.cell >= whole_cell(0) - (first_place % pitch - s.row * pitch));
-        r.where(s.cell <= whole_cell(1) - (first_place % pitch - s.row * pitch));
+        r.where(s.cell >= stored_cell(0) - first_cell);
+        r.where(s.cell <= stored_cell(1) - first_cell);
         only_what_there_is(lane);
         define_finished();
-        const Expr at = cell * x().stride + s.phase_x - places_.early(s.segment);
+        const Expr at = (s.cell + first_cell) * x().stride + s.phase_x - places_.early(s.segment);
         store(at, lane, f_.finished(promised(first_place + s.cell, places_.places(s.tile)), lane, panel(),
                                     phase_of_panel(live_phase(), panel(), 1), s.segment, s.tile, s.group));
     }
