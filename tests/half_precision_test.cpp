@@ -270,7 +270,8 @@ TEST_P(PairsOfBfloat16, AreMultipliedInTiles) {
 TEST_P(PairsOfBfloat16, AreOfChannelsOrCells) {
     const char *const pairs[] = {"n2ic5oc6ih3iw7kh3kw3sh2sw2ph1pw1oph1opw1", "n1g2ic34oc4ih2iw1kh2kw3dh2dw2",
                                  "n3ic17oc2id2ih3iw4kd2kh2kw2sd2sh2sw2", "n1ic3oc18iw1501kw5sw3pw1", "n2ic20oc34ih5iw16kh1kw1",
-                                 "n1ic192oc20ih3iw3kh4kw4sh2sw2ph1pw1", "n2ic40oc16iw5kw4sw2pw1"};
+                                 "n1ic192oc20ih3iw3kh4kw4sh2sw2ph1pw1", "n2ic40oc16iw5kw4sw2pw1",
+                                 "n1g3ic6oc12iw19kw1"};
     for (const Layout pictures : {Layout::channels_first, Layout::channels_last})
         for (const Layout weights : {Layout::channels_first, Layout::channels_last})
             for (const char *text : pairs)
