@@ -116,8 +116,8 @@ struct FlatGemmFuncs {
     Halide::Expr reads_vectors, writes_vectors;
     /// (place, lane, panel, phase, chunk, segment, tile, group), float32; and the same of all chunks.
     Halide::Func sum{"sum"}, result{"result"};
-    /// What is stored of it, where register tiles are stored at once; and (phase along x, segment) -> the first and the last cell of
-    /// a row that have such a result: a table.
+    /// What is stored of it, where register tiles are stored at once; and (phase along x, segment) -> the first and the last cell
+    /// of a row that have such a result: a table.
     Halide::Func finished{"finished"}, stored_cells{"stored_cells"};
     /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel).
     Halide::Func filled_panel{"filled_panel"};

@@ -57,7 +57,8 @@ class Storing {
         r.where(f_.whole_vectors || r[0] < places_.length());
         if (Internal::is_const_one(x().stride)) {
             const Expr place = promised(places_.place(s.row, at), places_.places(s.tile));
-            return store(at, s.lane, finish_(f_.result(place, s.lane, panel(), phase_of_panel(0, panel()), s.segment, s.tile, s.group)));
+            const Expr sum = f_.result(place, s.lane, panel(), phase_of_panel(0, panel()), s.segment, s.tile, s.group);
+            return store(at, s.lane, finish_(sum));
         }
         interleave();
         const Expr element = promised(at + places_.early(s.segment), vectors() * vector * x().stride);
@@ -258,7 +259,8 @@ class Storing {
     void define_stored_cells() {
         const FlatGemmVars &v = f_.v;
         const Expr before = places_.early(v.segment) - v.phase_x, stride = x().stride;
-        f_.stored_cells(v.phase_x, v.segment) = Halide::Tuple((before + stride - 1) / stride, (places_.length() - 1 + before) / stride);
+        f_.stored_cells(v.phase_x, v.segment) =
+            Halide::Tuple(rounded_up(before, stride), (places_.length() - 1 + before) / stride);
     }
 
     void interleave() {

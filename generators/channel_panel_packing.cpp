@@ -37,8 +37,9 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
         const auto known = [](const Expr &i, const Expr &extent) -> Expr { return unsafe_promise_clamped(i, 0, extent - 1); };
         const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
         const Expr lanes = packed.dim(0).extent();
-        const Expr steps = packed.dim(1).stride() - packed.dim(2).stride();  // the same of a single pair
-        const Expr pairs_inside = steps > 0 || (steps == 0 && packed.dim(2).extent() == 1 && packed.dim(1).extent() > 1);
+        // Of a single pair steps are the same, and the other dimension is that of taps.
+        const Expr step = packed.dim(1).stride(), inner_step = packed.dim(2).stride();
+        const Expr pairs_inside = step > inner_step || (step == inner_step && packed.dim(1).extent() > packed.dim(2).extent());
         const Expr outer_pair = pairs ? select(pairs_inside, 1, 2) : Expr(1);
         const Expr inner_pair = pairs ? select(pairs_inside, 2, 1) : Expr(1);
         const Expr panels = packed.dim(4).extent() / groups;

@@ -248,22 +248,28 @@ struct CpuProduct : CpuSchedule {
 
     // Results of a panel are allocated once a task. Whole register tiles are computed, so what they see must be set: denormal
     // numbers in memory that is not took up to 30 times as long (Xeon, 1-D k4 s2, 512 to 512 channels of 10, 2026-11-23).
+    void sum_by_register_tiles(FlatGemmFuncs &f, Halide::Func results, const Halide::RVar &at) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        results.compute_at(f.output, at).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
+            .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp);
+        f.sum.compute_at(results, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels);
+        if (of_channels)
+            for (Func sums : {results, f.sum})
+                sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
+    }
+
     void multiply(FlatGemmFuncs &f) const {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         const Var &lanes = of_channels ? v.lane : v.place, &others = of_channels ? v.place : v.lane;
         if (tile_pairs > 0) return multiply_tiles(f);
-        f.result.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
-            .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
-            .reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
+        sum_by_register_tiles(f, f.result, f.stored.panel);
+        f.result.reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
         if (f.chunks.defined() && !computes_taps)
             f.result.update().split(v.place, register_tile, v.place, f.size.positions)
                 .reorder(lanes, others, register_tile, f.chunks.x, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
-        f.sum.compute_at(f.result, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels);
-        if (of_channels)
-            for (Func sums : {f.result, f.sum})
-                sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
         f.sum.reorder(lanes, others).vectorize(lanes, width).unroll(lanes).unroll(others);
         Stage sums = f.sum.update();
         // Registers hold the operand that has fewer of them while those of the other come and go, or sums are spilled.
@@ -285,15 +291,10 @@ struct CpuProduct : CpuSchedule {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
         Func finished = turned ? f.result : f.finished;
-        finished.compute_at(f.output, turned ? f.stored.panel : f.stored.register_tile).hoist_storage(f.output, work)
-            .bound_extent(v.lane, f.size.channels).align_bounds(v.place, f.size.positions)
-            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
-            .split(v.lane, v.lane_vector, v.lane, f.size.vector)
+        sum_by_register_tiles(f, finished, turned ? f.stored.panel : f.stored.register_tile);
+        finished.split(v.lane, v.lane_vector, v.lane, f.size.vector)
             .reorder({v.lane, v.place, v.lane_vector, register_tile, v.phase}).vectorize(v.lane);
         if (!turned) finished.bound_extent(v.phase, 1);
-        f.sum.compute_at(finished, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels);
-        for (Func sums : {finished, f.sum})
-            sums.reorder_storage(v.lane, v.place, v.panel, v.phase, v.segment, v.tile, v.group);
         Var mma_m{"mma_m"}, mma_n{"mma_n"};
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
         f.sum.rename(v.place, mma_m).rename(v.lane, mma_n).reorder(mma_n, mma_m);

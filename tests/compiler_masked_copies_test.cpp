@@ -3,6 +3,7 @@
 
 #include "Halide.h"
 #include "compiler/passes/masked_copies.h"
+#include "compiler_program_visit.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -25,15 +26,6 @@ struct Stores : IRVisitor {
         IRVisitor::visit(op);
     }
 };
-struct CountStores : IRMutator {
-    explicit CountStores(Stores &stores) : stores(stores) {}
-    Stores &stores;
-    using IRMutator::mutate;
-    Stmt mutate(const Stmt &program) override {
-        program.accept(&stores);
-        return program;
-    }
-};
 
 /// Rows of what a buffer has of them, of which every other one is copied, shifted by one.
 class MaskedCopiesTest : public ::testing::TestWithParam<int> {};
@@ -53,7 +45,7 @@ TEST_P(MaskedCopiesTest, CopyTheSameElementsAndNothingElse) {
     Stores stores;
     Pipeline pipeline(copy);
     pipeline.add_custom_lowering_pass(new MaskedCopies);
-    pipeline.add_custom_lowering_pass(new CountStores(stores));
+    pipeline.add_custom_lowering_pass(new ProgramVisit(stores));
 
     Buffer<uint16_t> data(length, rows), result(length + 1 + beside, rows);
     data.for_each_element([&](int i, int j) { data(i, j) = static_cast<uint16_t>(100 * j + i + 1); });

@@ -7,6 +7,7 @@
 
 #include "Halide.h"
 #include "compiler/passes/strided_loads.h"
+#include "compiler_program_visit.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -25,17 +26,6 @@ struct Loads : IRVisitor {
     }
 };
 
-// What a mutator of the lowered program counts, after the pass.
-struct CountLoads : IRMutator {
-    explicit CountLoads(Loads &loads) : loads(loads) {}
-    Loads &loads;
-    using IRMutator::mutate;
-    Stmt mutate(const Stmt &program) override {
-        program.accept(&loads);
-        return program;
-    }
-};
-
 class StridedLoadsTest : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(StridedLoadsTest, ReadsTheSameElements) {
@@ -50,7 +40,7 @@ TEST_P(StridedLoadsTest, ReadsTheSameElements) {
     Loads loads;
     Pipeline pipeline(every);
     pipeline.add_custom_lowering_pass(new StridedLoads);
-    pipeline.add_custom_lowering_pass(new CountLoads(loads));
+    pipeline.add_custom_lowering_pass(new ProgramVisit(loads));
 
     const int elements = (lanes - 1) * stride + 1;
     Buffer<float> data(elements), result(lanes);

@@ -25,7 +25,8 @@ Expr Bfloat16Rounding::visit(const Call *op) {
     // A function of Halide's own, of two registers; the second half is not used.
     const std::string value_name = unique_name("rounded");
     const Expr value = Variable::make(op->args[0].type(), value_name);
-    const Expr rounded = Call::make(UInt(16, 2 * lanes), "vcvtne2ps2bf16", {Shuffle::make_concat({value, value})}, Call::PureExtern);
+    const Expr twice = Shuffle::make_concat({value, value});
+    const Expr rounded = Call::make(UInt(16, 2 * lanes), "vcvtne2ps2bf16", {twice}, Call::PureExtern);
     return Let::make(value_name, mutate(op->args[0]), reinterpret(op->type, Shuffle::make_slice(rounded, 0, 1, lanes)));
 }
 

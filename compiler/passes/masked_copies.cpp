@@ -1,6 +1,7 @@
 // Copies by masked vectors: see masked_copies.h.
 #include "compiler/passes/masked_copies.h"
 
+#include <string>
 #include <vector>
 
 namespace conv_transpose {

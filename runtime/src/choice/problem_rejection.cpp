@@ -59,8 +59,7 @@ std::string lanes_rejection(const KernelTraits &k, const Problem &p) {
 std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
     if (p.rank > k.rank)
         return "rank is " + std::to_string(p.rank) + ", the kernel is for " + std::to_string(k.rank);
-    const int64_t summed = (k.operation == Operation::forward ? p.in_channels : p.out_channels) / p.groups;
-    if (k.sums_pairs && k.filled_multiple == 1 && summed % 2)
+    if (k.sums_pairs && k.filled_multiple == 1 && summed_channels(k, p) % 2)
         return "it multiplies pairs of channels, of which a group has an odd number";
     const auto plane = [&](int64_t Axis::*attribute) { return plane_of(p, attribute); };
     if (!fits(plane(&Axis::kernel), k.kernel)) return differs("kernel", plane(&Axis::kernel), k.kernel);
