@@ -50,7 +50,7 @@ struct FlatGemmSizes {
     bool pairs_of_cells = false;
 
     /// What is staged is bfloat16.
-    bool keeps_type() const { return pairs || pairs_of_cells; }
+    bool keeps_type() const { return pairs || pairs_of_cells || tile_pairs > 0; }
     /// Rows of cells are filled up to a multiple of so many.
     int cells_together() const { return pairs_of_cells ? 2 : 1; }
     bool any_layout() const { return channels_in_vectors && !turned; }
@@ -167,9 +167,9 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
 
     /// Of a task's entry: where its tap reads, plane, output channel of the task.
     Halide::Func entries{"entries"};
-    /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied, cells
-    /// of the row, and of the run of rows that is copied from it on; cells of the rows before. (cell, segment, tile) -> its place in
-    /// the output gradient.
+    /// Tables of a tile. (row, segment, tile) -> coordinates in the input, how many vectors of cells are turned, cells copied,
+    /// cells of the row, and of the run of rows that is copied from it on; cells of the rows before. (cell, segment, tile) -> its
+    /// place in the output gradient.
     Halide::Func input_rows{"input_rows"}, cells_before{"cells_before"};
     Halide::RDom counted_rows;  ///< row
     /// (cell, lane, panel, segment, tile, group), float32; and (element, lane, vector, row, panel, segment, tile, group), a vector
@@ -189,11 +189,23 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// of a register tile sees; and (lane, entry, register_tile, panel, ...) are the sums of a tile, which is a part.
     bool entries_in_vectors = false;
     Halide::Func seen{"seen"}, entry_pairs{"entry_pairs"};  ///< (pair, entry, number of the pair, register_tile, ...)
+    /// Matrix instructions (flat_gradient_tiles.h): (place, entry, number of as many places as are summed at once, out_block, ...),
+    /// what the tap of an entry sees.
+    Halide::Func seen_runs{"seen_runs"};
+    /// Columns (flat_gradient_columns.h): (pair, entry, number of the pair, number of as many cells as are summed at once, tap, ...),
+    /// what cells see of a row of the kernel; and (place, lane, number of as many, panel, ...), cells of an input channel side by
+    /// side. Columns are stored as they are, if they lie so in the weights.
+    Halide::Func seen_columns{"seen_columns"}, input_runs{"input_runs"};
+    Halide::Expr columns_are_entries;
     Halide::RDom seen_cells;
     /// Vectors of cells (flat_gradient_cells.h): sums have an element in front of the others, whose lanes lane_sum adds up, without
     /// it; the input is copied as rows, (element, vector, row), with zeros in gaps as those of `staged` have.
     /// cell_count tells how many vectors a tile's places are.
     bool cells_in_vectors = false;
+    /// Rows of the input have gaps, as those of the output gradient have, with zeros in them: neighbouring cells see neighbours.
+    bool taps_see_runs() const { return cells_in_vectors || (size.tile_pairs > 0 && !size.joined_terms); }
+    /// Of spots, by matrix instructions (flat_gradient_columns.h).
+    bool has_columns() const { return size.tile_pairs > 0 && size.joined_terms; }
     Halide::Func lane_sum{"lane_sum"};
     Halide::RDom added_lanes;
     std::vector<Copy> input_copies;
@@ -205,7 +217,7 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     Halide::Func partial;
     struct {
         Halide::RDom domain;
-        Halide::RVar element, lane, lane_vector, vector, panel, chunk, in_block, out_block, group, segment_part, part;
+        Halide::RVar element, lane, lane_vector, vector, row, panel, chunk, in_block, out_block, group, segment_part, part;
     } stored;
 };
 

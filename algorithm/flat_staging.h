@@ -64,14 +64,33 @@ class Staging {
         if (any_layout) add_cells();
     }
 
+    /// The same in any layout; where channels lie side by side in whole vectors, blocks of those are turned into vectors of cells.
+    void copy_turned_places() {
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        const Expr channels = picture_.dim(rank_).extent();
+        std::vector<Expr> seen = seen_rows(f_, places_, planes_);
+        const Expr by_cells = seen.back(), by_places = joined(seen);
+        const Expr turns = f_.reads_vectors && channels % vector == 0 && by_cells >= vector;
+        seen.pop_back();
+        add_widths(seen, select(turns, 0, by_places));
+        seen.push_back(select(turns, rounded_up(by_cells, vector), 0));
+        begin(seen, select(turns, by_cells, by_places), by_cells);
+        copy_found_places([&](const Expr &cell, const Expr &row) { return element(cell, row); });
+        f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
+            element_of(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, promised(v.summed, channels));
+        const Halide::RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
+        add(vector, r, r[1], r[2], cell_of_vector(r[1], vector, r[2]) + r[0],
+            f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
+    }
+
     /// These are its two steps: what is copied may depend on the rows that are found.
     void find_places(bool any_layout) {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr by_cells = seen.back(), by_places = f_.size.entries > 0 ? by_cells : joined(seen);
         const Expr count = any_layout ? select(f_.reads_vectors, 0, by_places) : by_places;
         seen.pop_back();
-        for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
-            seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+        add_widths(seen, count);
         if (any_layout) seen.push_back(select(f_.reads_vectors, by_cells, 0));
         begin(seen, by_places, by_cells);
     }
@@ -167,6 +186,11 @@ class Staging {
         const Expr of_all = select(in_run == 0 || number == 0, left * count, 0);
         return select(dense, of_all, count);
     }
+    // Adds how many vectors of each width a row of so many is copied by.
+    void add_widths(std::vector<Expr> &seen, const Expr &count) const {
+        for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
+            seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
+    }
     // The last one begins early.
     Expr cell_of_vector(const Expr &number, int width, const Expr &row) const {
         return span(0) + Halide::min(number * width, of_row(row, count_column_) - width);
@@ -210,14 +234,15 @@ class Staging {
         return f_.seen_rows(number, v.plane, v.segment, v.tile)[i];
     }
     // Coordinates in the picture. Vectors of channels may go beyond the last one, which nothing reads: if they are turned, they
-    // repeat it.
+    // repeat it, or are filled up with zeros.
     Expr element(const Expr &cell, const Expr &row, bool turned = false) const {
         const Expr summed = f_.v.summed, channels = picture_.dim(rank_).extent();
-        const bool goes_beyond = turned || (f_.size.turned && !f_.size.taps_inside());
+        if (turned || (f_.size.turned && !f_.size.taps_inside())) {
+            const Expr value = element_of(cell, row, promised(Halide::min(summed, channels - 1), channels));
+            return f_.size.fills_tiles ? select(summed < channels, value, 0.f) : value;
+        }
         const bool stops_at_last = f_.size.depthwise || f_.size.fills_tiles;  // as add_at() does
-        return element_of(cell, row, goes_beyond     ? promised(Halide::min(summed, channels - 1), channels)
-                                     : stops_at_last ? promised(summed, channels)
-                                                     : summed);
+        return element_of(cell, row, stops_at_last ? promised(summed, channels) : summed);
     }
     Expr element_of(const Expr &cell, const Expr &row, const Expr &channel) const {
         using namespace Halide;
@@ -248,7 +273,7 @@ class Staging {
         const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
         r.where(of_width > 0);  // outside of the loop over channels
         r.where(number < of_width);
-        const bool stops_at_last = (f_.size.depthwise && f_.size.any_layout()) || f_.size.fills_tiles;
+        const bool stops_at_last = f_.size.any_layout() && (f_.size.depthwise || f_.size.fills_tiles);
         if (stops_at_last && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, value);
@@ -265,6 +290,7 @@ void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture
     else if (f.size.joined_terms && f.size.any_layout()) staging.copy_spots();
     else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
+    else if (f.size.tile_pairs > 0) staging.copy_turned_places();
     else staging.copy_places(places_inside);
 }
 

@@ -68,7 +68,7 @@ class WeightGradientSum {
         store();
     }
 
-  private:
+  protected:
     FlatWeightGradientFuncs &f_;
     const Places &places_;
     const Tensor &input_;
@@ -101,27 +101,38 @@ class WeightGradientSum {
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
         const Expr count = select(there_is, places_.own(v.segment), 0), run = run_from(cells, count);
         const Expr is_turned =
-            f_.entries_in_vectors ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
+            f_.entries_in_vectors || f_.has_columns() ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
         const Expr turned = select(is_turned, rounded_up(run, vector), 0);
         seen.insert(seen.end(), {cells.back(), turned, select(is_turned, 0, run), count, run});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
-        place_cells();
-        // Lanes beyond the last channel.
+        if (!f_.taps_see_runs()) place_cells();
+        if (f_.size.tile_pairs == 0) clear_lanes();
+        else f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = kept(f_.size, 0.f);
+        if (!f_.entries_in_vectors && !f_.has_columns()) turn_input();
+        copy_input();
+        if (f_.taps_see_runs()) pair_places();
+        else if (f_.size.pairs_of_cells) pair_cells();
+    }
+    // Those beyond the last channel.
+    void clear_lanes() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
         f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = undef(kept(f_.size, 0.f).type());
         f_.input_zeros = RDom({{0, f_.lanes}, {0, most_cells()}}, "input_zeros");
         f_.input_zeros.where((v.panel + 1) * f_.lanes > channels());
         f_.input_zeros.where(f_.input_zeros[1] < cells_before(places_.rows()));
         f_.staged_input(f_.input_zeros[1], f_.input_zeros[0], v.panel, v.segment, v.tile, v.group) = kept(f_.size, 0.f);
-        if (!f_.entries_in_vectors) turn_input();
-        copy_input();
-        if (f_.size.pairs_of_cells) pair_cells();
     }
     // Rows that lie one behind the other in the picture, as cells do, are copied with the first of a tile or an image.
     Expr run_from(const PerAxis &cells, const Expr &count) const {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
         const std::vector<FlatAxis> &axes = places_.axes();
-        Expr dense = places_.length() == axes[0].cells && together(places_.length()) == places_.length(), number = 0, all = 1;
+        const Expr apart = f_.taps_see_runs() ? places_.pitch() : together(places_.length());
+        const int inner = places_.outermost() - 1;
+        const Expr planes_apart = f_.taps_see_runs() ? places_.pitch_of(inner) : places_.rows_within(inner);
+        Expr dense = places_.length() == axes[0].cells && apart == places_.length() && planes_apart == places_.rows_within(inner),
+             number = 0, all = 1;
         for (int d = 1; d < rank_; d++) {
             dense = dense && input_.dim(d).stride() == all * places_.length() * input_.dim(0).stride();
             number = number + cells[d - 1] * all, all = all * axes[d].cells;
@@ -130,6 +141,11 @@ class WeightGradientSum {
         const Expr begins = places_.real_rows(first, row) == 0 || number == 0;
         const Expr rows = Halide::min(places_.real_rows(row, first + places_.rows_of(v.tile)), all - number);
         return select(!dense, count, begins, rows * count, 0);
+    }
+    void pair_places() {
+        const FlatGemmVars &v = f_.v;
+        f_.input_pairs(v.pair, v.lane, v.place, v.panel, v.segment, v.tile, v.group) =
+            f_.staged_input(v.place * 2 + v.pair, v.lane, v.panel, v.segment, v.tile, v.group);
     }
     // The last cell of a row may have no neighbour.
     void pair_cells() {
@@ -140,14 +156,14 @@ class WeightGradientSum {
         r.where(input_row(r[1], rank_ + 2) % 2 != 0);
         f_.staged_input(promised(cells_before(r[1] + 1) - 1, most_cells()), r[0], v.panel, v.segment, v.tile, v.group) =
             kept(f_.size, 0.f);
-        f_.input_pairs(v.pair, v.lane, v.place, v.panel, v.segment, v.tile, v.group) =
-            f_.staged_input(v.place * 2 + v.pair, v.lane, v.panel, v.segment, v.tile, v.group);
+        pair_places();
         if (f_.entries_in_vectors) return;
         const Expr to_neighbour = places_.axes()[0].spots() * of_place_;
         f_.seen_pairs(v.element, v.summed, v.plane, v.segment, v.tile, v.group) =
             f_.staged(v.element / 2 + v.element % 2 * to_neighbour, v.summed, v.plane, v.segment, v.tile, v.group);
     }
-    // Vectors go beyond a row's end, and the next row's are written after them.
+    // Vectors go beyond a row's end, and the next row's are written after them. Cells beyond the last that are summed, with zeros,
+    // see what it sees.
     void place_cells() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
@@ -156,21 +172,28 @@ class WeightGradientSum {
         f_.counted_rows = RDom(0, places_.rows(), "counted_rows");
         const RVar row = f_.counted_rows.x;
         f_.cells_before(row + 1, v.segment, v.tile) = cells_before(row) + together(input_row(row, rank_ + 2));
-        f_.cell_places(v.place, v.segment, v.tile) = undef<int>();
+        f_.cell_places(v.place, v.segment, v.tile) = f_.has_columns() ? Expr(0) : undef<int>();
         f_.placed = RDom({{0, vector}, {0, rounded_up(places_.length(), vector)}, {0, places_.rows()}}, "placed");
         RDom &r = f_.placed;
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
-        const Expr place = r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + cell;
+        const Expr of_row = f_.has_columns() ? min(cell, input_row(r[2], rank_ + 2) - 1) : cell;
+        const Expr place = r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + of_row;
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
             places_.seen(place, 0) * of_place_ * of_pairs();
     }
-    Expr most_cells() const { return places_.rows() * together(places_.length()); }
+    Expr most_cells() const {
+        return f_.taps_see_runs() ? places_.most_places() : places_.rows() * together(places_.length());
+    }
     Expr together(const Expr &cells) const {
         const int count = f_.size.cells_together();
         return count == 1 ? cells : rounded_up(cells, count) * count;
     }
-    Expr cells_before(const Expr &row) const { return f_.cells_before(row, f_.v.segment, f_.v.tile); }
+    Expr cells_before(const Expr &row) const {
+        const Expr segment = f_.v.segment;
+        if (f_.taps_see_runs()) return row * places_.pitch() + places_.own_begin(segment) - places_.begin(segment);
+        return f_.cells_before(row, segment, f_.v.tile);
+    }
     Expr input_row(const Expr &row, int i) const { return f_.input_rows(row, f_.v.segment, f_.v.tile)[i]; }
 
     // Vectors of cells become vectors of channels; the last one of a run begins early. Channels beyond the last repeat it, and

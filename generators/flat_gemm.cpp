@@ -4,7 +4,9 @@
 #include "generators/weight_gradient_flat_gemm.h"
 #include "schedules/cpu_implicit_gemm.h"
 #include "schedules/cpu_weight_gradient_cells.h"
+#include "schedules/cpu_weight_gradient_columns.h"
 #include "schedules/cpu_weight_gradient_implicit_gemm.h"
+#include "schedules/cpu_weight_gradient_tiles.h"
 
 using namespace conv_transpose;
 
@@ -20,3 +22,5 @@ HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientImplicitGemm>,
 HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientDepthwise>, weight_gradient_cpu_depthwise)
 HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientEntries>, weight_gradient_cpu_entries)
 HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientCells>, weight_gradient_cpu_cells)
+HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientTiles>, weight_gradient_cpu_tiles)
+HALIDE_REGISTER_GENERATOR(WeightGradientFlatGemm<CpuWeightGradientColumns>, weight_gradient_cpu_columns)

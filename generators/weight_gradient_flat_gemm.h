@@ -6,7 +6,10 @@
 
 #include "Halide.h"
 #include "algorithm/flat_gradient_cells.h"
+#include "algorithm/flat_gradient_columns.h"
+#include "algorithm/flat_gradient_tiles.h"
 #include "algorithm/flat_weight_gradient.h"
+#include "compiler/passes/matrix_tiles.h"
 #include "compiler/passes/strided_loads.h"
 #include "compiler/passes/vector_transpositions.h"
 #include "generators/any_tensors.h"
@@ -43,7 +46,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         PerAxis kernel;
         for (int d = 0; d < rank; d++) {
             axes.push_back(strided_axis(attribute(d, 0), attribute(d, 1), attribute(d, 2), output_gradient.dim(d).min(),
-                                        output_gradient.dim(d).extent(), input.dim(d).extent(), d == 0 && !f.cells_in_vectors));
+                                        output_gradient.dim(d).extent(), input.dim(d).extent(), d == 0 && !f.taps_see_runs()));
             kernel.push_back(attribute(d, 0));
         }
         const Places places(axes, input.dim(rank + 2).extent(), input.dim(0).extent(), {*sizes_[0], *sizes_[1], 1}, f.size);
@@ -57,6 +60,10 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         const EntryOrder order{.tap = *sizes_[6], .channel = *sizes_[7]};
         if (f.cells_in_vectors)
             WeightGradientOfCells(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
+        else if (f.has_columns())
+            WeightGradientOfColumns(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
+        else if (f.size.tile_pairs > 0)
+            WeightGradientOfTiles(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
         else WeightGradientSum(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
     }
 
@@ -68,6 +75,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         schedule_params.apply(funcs_, this->target);
         this->get_pipeline().add_custom_lowering_pass(new StridedLoads);
         this->get_pipeline().add_custom_lowering_pass(new VectorTranspositions);
+        if (funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
@@ -82,6 +90,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         }
         if (funcs_.size.joined_terms) {
             description.set("any_layout", "false");
+            if (funcs_.has_columns()) description.set("joins_row_taps", "true");
             // What cells of pictures of one pixel see is an image apart, often in one set of the cache: 2.7 times as slow.
             description.set("min_input_positions", 2);
             for (const char *picture : {"input", "output"}) description.set(picture, format_text(storage, true));

@@ -57,7 +57,7 @@ inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
         if (Internal::is_const(f.read_stride)) continue;
         // Every so many-th element of whole vectors, by shuffles.
         for (int stride : {1, 2, 3, 4})
-            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(f.read_stride == stride);
+            if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(are_dense && f.read_stride == stride);
     }
 }
 
@@ -252,7 +252,8 @@ struct CpuProduct : CpuSchedule {
         using namespace Halide;
         const FlatGemmVars &v = f.v;
         results.compute_at(f.output, at).hoist_storage(f.output, work).bound_extent(v.lane, f.size.channels)
-            .align_bounds(v.place, f.size.positions).split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp);
+            .align_bounds(v.place, f.size.positions)
+            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp);
         f.sum.compute_at(results, register_tile).bound_extent(v.place, f.size.positions).bound_extent(v.lane, f.size.channels);
         if (of_channels)
             for (Func sums : {results, f.sum})

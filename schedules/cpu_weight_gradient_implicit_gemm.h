@@ -45,6 +45,49 @@ inline void pair_input(FlatWeightGradientFuncs &f) {
     f.input_pairs.bound_extent(v.pair, 2).bound_extent(v.lane, f.lanes).unroll(v.pair);
 }
 
+/// Copies of the input: blocks of vectors of cells that are turned in registers, or vectors of channels where those are neighbours.
+inline void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const int width = f.size.vector;
+    f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
+        .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group);
+    int update = 0;
+    if (f.taps_see_runs())
+        f.staged_input.vectorize(v.lane, f.lanes);
+    else
+        f.staged_input.update(update++).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel})
+            .vectorize(f.input_zeros[0], width);
+    const RDom &turned = f.input_turn;
+    Var lanes{"lanes"};
+    f.staged_input.update(update++).allow_race_conditions().split(v.lane, lanes, v.lane, width)
+        .reorder({v.lane, turned[0], turned[1], lanes, turned[2], v.panel}).vectorize(v.lane).unroll(turned[0])
+        .specialize(f.input_rows_are_dense);
+    f.turned_input.compute_at(f.staged_input, turned[1]).reorder_storage(v.lane, v.element).reorder(v.element, v.lane)
+        .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.element).unroll(v.lane);
+    const RVar lane = f.input_copy[1];
+    RVar vector{"vector"};
+    Stage copy = f.staged_input.update(update);
+    copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
+    copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
+}
+
+/// Sums of a part are turned into runs of entries, which are stored, a task for each block of both channels and part.
+inline void store_turned_sums(FlatWeightGradientFuncs &f, const Halide::RVar &work) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const int width = f.size.vector;
+    const auto &s = f.stored;
+    Stage stores = f.partial.update();
+    stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
+        .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work).never_partition_all();
+    stores.specialize(f.whole_vectors).vectorize(s.element);
+    // Halide does not know how large they are, and would allocate each of them.
+    f.turned_sums.compute_at(f.partial, s.vector).hoist_storage(f.partial, work).reorder_storage(v.element, v.lane)
+        .reorder(v.lane, v.element)
+        .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
+}
+
 template <bool depthwise>
 struct CpuWeightGradientProduct : CpuSchedule {
     static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
@@ -77,19 +120,11 @@ struct CpuWeightGradientProduct : CpuSchedule {
         const int width = f.size.vector;
         RVar work{"work"};
         Var entries{"entries"};
-        auto &s = f.stored;
 
         Func(f.taps).compute_root();
         f.entries.compute_root().align_bounds(f.v.entry, f.outputs);
 
-        Stage stores = f.partial.update();
-        stores.allow_race_conditions().fuse(s.in_block, s.out_block, work).fuse(work, s.group, work)
-            .fuse(work, s.segment_part, work).fuse(work, s.part, work).parallel(work).never_partition_all();
-        stores.specialize(f.whole_vectors).vectorize(s.element);
-        // Halide does not know how large they are, and would allocate each of them.
-        f.turned_sums.compute_at(f.partial, s.vector).hoist_storage(f.partial, work).reorder_storage(v.element, v.lane)
-            .reorder(v.lane, v.element)
-            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
+        store_turned_sums(f, work);
 
         const RVar segment = f.tiles.x;
         f.cell_places.update().allow_race_conditions().vectorize(f.placed[0]);
@@ -139,29 +174,6 @@ struct CpuWeightGradientProduct : CpuSchedule {
         f.input_pairs.vectorize(v.lane, width);
         f.seen_pairs.align_bounds(v.element, 2).split(v.element, v.place, v.pair, 2, TailStrategy::RoundUp)
             .unroll(v.pair).vectorize(v.place, width, TailStrategy::RoundUp);
-    }
-
-    void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) const {
-        using namespace Halide;
-        const FlatGemmVars &v = f.v;
-        const int width = f.size.vector;
-        f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
-            .reorder_storage(v.lane, v.place, v.panel, v.segment, v.tile, v.group);
-        f.staged_input.update(0).allow_race_conditions().reorder({f.input_zeros[0], f.input_zeros[1], v.panel})
-            .vectorize(f.input_zeros[0], width);
-        // Blocks of vectors of cells are turned in registers.
-        const RDom &turned = f.input_turn;
-        Var lanes{"lanes"};
-        f.staged_input.update(1).allow_race_conditions().split(v.lane, lanes, v.lane, width)
-            .reorder({v.lane, turned[0], turned[1], lanes, turned[2], v.panel}).vectorize(v.lane).unroll(turned[0])
-            .specialize(f.input_rows_are_dense);
-        f.turned_input.compute_at(f.staged_input, turned[1]).reorder_storage(v.lane, v.element).reorder(v.element, v.lane)
-            .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.element).unroll(v.lane);
-        const RVar lane = f.input_copy[1];
-        RVar vector{"vector"};
-        Stage copy = f.staged_input.update(2);
-        copy.allow_race_conditions().reorder({f.input_copy[0], lane, f.input_copy[2], v.panel});
-        copy.specialize(f.reads_input_vectors).split(lane, vector, lane, width).vectorize(lane);
     }
 };
 

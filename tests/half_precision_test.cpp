@@ -265,6 +265,33 @@ TEST_P(PairsOfBfloat16, AreMultipliedInTiles) {
         }
 }
 
+// The same of weight gradients, which sum over cells: in either layout of pictures and of weights, rows that are shorter and
+// longer than what is multiplied at once, in segments, with gaps between planes, of one cell, groups, channels that fill vectors
+// and tiles or do not, columns of a row of the kernel, which dilated ones are not.
+TEST_P(PairsOfBfloat16, OfCellsAreMultipliedInTiles) {
+    if (!multiplies_tiles()) GTEST_SKIP() << "this processor lacks AMX";
+    const char *const problems[] = {"n2ic40oc33ih5iw17kh3kw3sh2sw2ph1pw1", "n1g2ic34oc64ih2iw37kh2kw1", "n1ic20oc34iw5000kw5sw3pw1",
+                                    "n2ic17oc24id3ih4iw6kd3kh2kw4sd1sh2sw1pd1pw2", "n1ic16oc32ih3iw40kh2kw3sh2sw2dw2",
+                                    "n70ic48oc12ih1iw1kh4kw4", "n3ic9oc21ih5iw5kh3kw3", "n1g5ic40oc70iw38kw5pw1",
+                                    "n1ic5oc10id3ih4iw10kd5kh2kw1sw2pw7dd3dh4", "n2ic100oc64ih6iw33kh4kw4sh2sw2ph1pw1"};
+    for (const Layout pictures : {Layout::channels_first, Layout::channels_last})
+        for (const Layout weights : {Layout::channels_first, Layout::channels_last}) {
+            PlanOptions options;
+            options.input = options.output = {ElementType::bfloat16, pictures};
+            options.weight = {ElementType::bfloat16, weights};
+            int tiles = 0, columns = 0;
+            for (const char *text : problems) {
+                tiles += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "tiles_amx");
+                columns += expect_exact(Problem::parse(text), Operation::weight_gradient, options, 0, "columns_amx");
+                if (HasFailure()) return;
+            }
+            EXPECT_GE(tiles, 15);
+            if (pictures == Layout::channels_last) EXPECT_GE(columns, 9);
+            const Problem dilated = Problem::parse("n1ic16oc32ih3iw40kh2kw3sh2sw2dw2");
+            EXPECT_EQ(expect_exact(dilated, Operation::weight_gradient, options, 0, "columns_amx"), 0);
+        }
+}
+
 // Kernels of CPUs that multiply pairs of bfloat16: of channels, which are packed so in both layouts of weights; of cells in weight
 // gradients, in rows of an odd number of them, of one, and in segments; many channels of few places.
 TEST_P(PairsOfBfloat16, AreOfChannelsOrCells) {

@@ -60,9 +60,10 @@ void FlatGradientTiles::share_rows(const Problem &p, int64_t images, int64_t mos
 
 void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t images, bool channels_inside, int64_t most_parts) {
     const FlatExtent x(p.width(), false), y(p.height(), false), z(p.depth(), false);
-    // Rows are copied as they lie.
-    const int64_t planes =
-        product_of_axes(p, [&](const Axis &a) { return &a == &p.width() ? a.stride : std::min(a.stride, a.kernel); });
+    // Rows are copied as they lie, but where taps see runs of places.
+    const bool by_matrices = k.cpu_level == CpuLevel::amx, sees_runs = by_matrices && !k.joins_row_taps;
+    const int64_t planes = product_of_axes(
+        p, [&](const Axis &a) { return &a == &p.width() && !sees_runs ? a.stride : std::min(a.stride, a.kernel); });
     // Where groups are the channels, a task has one panel, and all taps are what a panel computes.
     const int64_t groups = k.packs_groups ? 1 : p.groups;
     const int64_t out_channels = p.out_channels / p.groups;
@@ -78,11 +79,14 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
     const int64_t more = ceil_divide(wanted_tasks, tasks_of(inputs, outputs) * std::max<int64_t>(most_parts, 1));
     if (more > 1 && channels_inside) inputs = ceil_divide(inputs, more);
     else if (more > 1) outputs = share_of_block(outputs, std::max(ceil_divide(outputs, more), ceil_divide(least_entries, taps(p))));
+    // Vectors of channels are turned.
+    if (sees_runs && !channels_inside) outputs = round_up(outputs, vector_of(k));
     block_inputs = inputs, block_outputs = outputs;
 
     // What is copied stays in the second cache.
-    constexpr int64_t copied_floats = 96 << 10, least = 64;
-    const int64_t most = k.sum_lanes > 1 ? 4096 : 1024;
+    constexpr int64_t least = 64;
+    const int64_t copied_floats = by_matrices ? 512 << 10 : 96 << 10;
+    const int64_t most = by_matrices ? 2048 : k.sum_lanes > 1 ? 4096 : 1024;
     const int64_t lanes = inputs * k.tile_in_channels, seen = (k.packs_groups ? lanes : outputs) * planes;
     const int64_t wanted = std::clamp(copied_floats / (lanes + seen), least, most);
     segment_cells = share_of_block(x.cells, wanted + wanted / 4);
@@ -92,7 +96,7 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
     // Tiles of many rows copy fewer of them twice, and their products begin less often (cycles of a core with AVX2, which half and
     // twice as much changed by less than 1 %, at the mean of 28 layers; EPYC, 2026-11-23).
     constexpr double begins = 10, from_third_cache = 1.1;
-    const double products = double(lanes * (k.packs_groups ? 2 : outputs)) * double(taps(p)) / 16;
+    const double products = double(lanes * (k.packs_groups ? 2 : outputs)) * double(taps(p)) / (by_matrices ? 512 : 16);
     double least_time = 0;
     tile_rows = 1;
     for (int64_t n = 1; n <= std::min(most / pitch, all_rows); n++) {

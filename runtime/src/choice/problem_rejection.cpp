@@ -56,6 +56,14 @@ std::string lanes_rejection(const KernelTraits &k, const Problem &p) {
     return {};
 }
 
+// Where more than a fourth of the columns are empty, products of entries take 0.61 to 0.81 of the time; elsewhere 0.77 to 3.0 (8
+// and 29 layers, Sapphire Rapids, 2026-11-30).
+std::string columns_rejection(const KernelTraits &k, const Problem &p) {
+    const int64_t columns = p.width().kernel * p.out_channels / p.groups;
+    if (!k.joins_row_taps || 4 * columns >= 3 * round_up(columns, k.tile_out_channels)) return {};
+    return "a row of the kernel has " + std::to_string(columns) + " weights, which leave columns empty";
+}
+
 std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
     if (p.rank > k.rank)
         return "rank is " + std::to_string(p.rank) + ", the kernel is for " + std::to_string(k.rank);
@@ -86,6 +94,8 @@ std::string attribute_rejection(const KernelTraits &k, const Problem &p) {
             if (a.stride > 1 && !k.phases_as_channels)
                 return "stride is " + std::to_string(a.stride) + ", windows of taps are for 1";
     }
+    if (k.joins_row_taps && p.width().kernel > 1 && p.width().dilation > 1)
+        return "dilation.width is " + std::to_string(p.width().dilation) + "; taps of a row are read as one run";
     // A kernel size that is a run-time value comes with a padding phase that is one.
     const Size2 phase{k.kernel.height ? p.height().padding % p.height().stride : k.padding_phase.height,
                       k.kernel.width ? p.width().padding % p.width().stride : k.padding_phase.width};
@@ -125,6 +135,7 @@ std::string channel_rejection(const KernelTraits &k, const Computation &c) {
         return "groups is " + std::to_string(p.groups) + ", which leaves most of a vector empty";
     if (pads_no_less(k, in)) return "in_channels / groups fill panels of two vectors as well";
     if (std::string reason = lanes_rejection(k, p); !reason.empty()) return reason;
+    if (std::string reason = columns_rejection(k, p); !reason.empty()) return reason;
     const bool forward = k.operation == Operation::forward;
     if (in % k.in_channel_multiple && !(c.packed_rows && forward))
         return "in_channels / groups is no multiple of " + std::to_string(k.in_channel_multiple);

@@ -114,11 +114,12 @@ class FlatTime {
     }
 
     // Tiles of sums leave their registers for memory before they are stored, in channels_first one element after the other where
-    // they are not turned (384 to four channels, k12 s6, 8 of 4000: 37 ms, turned 13). This, and what copying such pictures takes,
-    // are fitted to twelve kernels of each of 38 layers (Sapphire Rapids, 2026-11-29).
+    // they are not turned (384 to four channels, k12 s6, 8 of 4000: 37 ms, turned 13). This, and what copies and stores of such
+    // kernels take, are fitted to twelve of each of 38 layers, forward operation and input gradient, both layouts: what is chosen
+    // takes 1.04 to 1.07 of the fastest's time (Sapphire Rapids, 2026-11-29).
     double sums_to_memory() const {
-        if (k_.cpu_level != CpuLevel::amx) return 0;
-        const double sum = !k_.any_layout ? 2 : writes_apart_ ? 20 : 4;
+        if (!by_matrices()) return 0;
+        const double sum = !k_.any_layout ? 3 : writes_apart_ ? 20 : 1;
         const int64_t channels = round_up(channels_.computed, k_.weight_channel_multiple);
         return tiles_.computed * double(channels * phases()) * sum / (channels_.summed * taps_) / 100;
     }
@@ -133,6 +134,7 @@ class FlatTime {
         }
         return double(round_up(entries(), tile_entries(k_))) / taps_;  // of whole register tiles
     }
+    bool by_matrices() const { return k_.cpu_level == CpuLevel::amx; }
     // As FlatGemmSizes (algorithm/flat_gemm_funcs.h) tells.
     bool leaves_out_vectors() const {
         const int64_t panel = k_.weight_channel_multiple, vector = vector_of(k_);
@@ -198,7 +200,7 @@ class FlatTime {
     // Scattered one by one, or as vectors along rows; whole vectors of channels are turned.
     double copied_element() const {
         const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
-        if (forward_product_) return k_.turns_channels ? 19 : 17;
+        if (forward_product_) return !k_.turns_channels ? 17 : by_matrices() ? 6 : 19;
         if (gradient_product_) return gradient_element();
         if (k_.turns_channels) return 35;
         if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
@@ -208,7 +210,7 @@ class FlatTime {
         if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
-        if (k_.any_layout) return !reads_apart_ ? 0 : k_.cpu_level == CpuLevel::amx ? 30 : 80;
+        if (k_.any_layout) return !reads_apart_ ? 0 : by_matrices() ? 30 : 80;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
         return (k_.turns_channels ? 11 : apart()) + row;
@@ -224,7 +226,8 @@ class FlatTime {
     // A vector of channels is turned, however few there are.
     double stored_channels() const {
         const auto channels = double(channels_.computed);
-        return forward_product_ && k_.turns_channels ? std::max(channels, double(vector_of(k_))) : channels;
+        const bool whole = k_.turns_channels && (forward_product_ || by_matrices());
+        return whole ? std::max(channels, double(vector_of(k_))) : channels;
     }
 
     // Rows of phases without taps are stored without a turn (k1 s2, AVX-512, EPYC, 2026-11-28).
@@ -237,6 +240,7 @@ class FlatTime {
     }
 
     double stored_element() const {
+        if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
         if (k_.any_layout) return writes_apart_ ? 120 : 0;
         // Phases of large strides are put side by side one by one.

@@ -13,7 +13,7 @@ Recipe flat_weight_gradient_recipe(const Candidate &candidate) {
     const LaunchRanges ranges(p, output_positions(p));
     const int64_t in = p.in_channels / p.groups, out = p.out_channels / p.groups;
     const LayoutStrides entries(c.weight_format.layout, out, taps(p));
-    const FlatGradientTiles tiles(k, p, ranges.images, entries.channel == 1 && taps(p) > 1);
+    const FlatGradientTiles tiles(k, p, ranges.images, k.joins_row_taps || (entries.channel == 1 && taps(p) > 1));
 
     Recipe recipe(k.device);
     const SumOfParts sum(recipe, k, p.weight_elements(), ceil_divide(p.batch, ranges.images) * tiles.parts, c.written,
