@@ -8,6 +8,8 @@
 //   PTX_MACHINE_COVERAGE=FILE     gets, when the process ends, what has not been executed
 #include "runtime/src/device/cuda_driver.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -93,6 +95,9 @@ extern "C" {
 // ---- the device and its context
 
 CUresult cuInit(unsigned) {
+    // Memory of a block that has ended serves the next launch: from the system it would come page by page.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     return success;
 }
 CUresult cuDriverGetVersion(int *version) {

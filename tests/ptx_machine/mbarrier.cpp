@@ -55,8 +55,25 @@ void bring_group(Block &block, const TensorMap &map, uint32_t to, uint64_t addre
     std::memcpy(block.shared.data() + permuted(map, to), group.data(), group_bytes);
 }
 
+/// Where rows are of whole groups, most are inside with all of their elements, or with none.
+bool bring_whole_row(Block &block, const TensorMap &map, uint32_t to, uint64_t address, int64_t first, uint32_t count,
+                     bool inside) {
+    const uint32_t bytes = count * map.element_bytes;
+    const bool all_inside = inside && first >= 0 && first + count <= map.extents[0] &&
+                            block.launch.memory.holds(address, static_cast<int>(bytes));
+    if (to % group_bytes || bytes % group_bytes || (inside && !all_inside)) return false;
+    for (uint32_t offset = 0; offset < bytes; offset += group_bytes) {
+        if (inside)
+            bring_group(block, map, to + offset, address + offset);
+        else
+            std::memset(block.shared.data() + permuted(map, to + offset), 0, group_bytes);
+    }
+    return true;
+}
+
 /// Elements side by side, from `first` of the first dimension on. Most groups of 16 bytes are inside.
 void bring_row(Block &block, const TensorMap &map, uint32_t to, uint64_t address, int64_t first, uint32_t count, bool inside) {
+    if (bring_whole_row(block, map, to, address, first, count, inside)) return;
     const uint32_t in_group = group_bytes / map.element_bytes;
     for (uint32_t e = 0; e < count;) {
         const int64_t at = first + e;

@@ -18,9 +18,9 @@ uint32_t bytes_of_operand(const Instruction &i, uint64_t descriptor, bool transp
     if (descriptor >> 46 & 0xffff) fail(i, "a descriptor with a base offset is not supported");
     const uint32_t kind = static_cast<uint32_t>(descriptor >> 62);
     if (kind == 0) return field(0) + half * field(16) + row / 8 * field(32) + row % 8 * 16;
-    const uint32_t bytes = 256u >> kind, in_run = bytes / 16, eight = row / 8;
+    const uint32_t bytes = 256u >> kind, runs_in_it = 4 - kind, eight = row / 8, in_run = eight & (bytes / 16 - 1);  // 2^runs_in_it
     const uint32_t at = field(0) + row % 8 * bytes +
-                        (transposed ? eight / in_run * field(16) + eight % in_run * 16 + half * field(32)
+                        (transposed ? (eight >> runs_in_it) * field(16) + in_run * 16 + half * field(32)
                                     : eight * field(32) + half * 16);
     return at ^ (at >> 7 & (bytes / 16 - 1)) << 4;
 }

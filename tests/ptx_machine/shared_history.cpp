@@ -51,7 +51,13 @@ bool SharedHistory::seen(const Write &last, const Warp &warp) {
     return last.thread == nobody || last.clock < warp.seen[last.thread / lanes];
 }
 
-void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+void SharedHistory::fail_by_write(const Instruction &i, int thread, const char *does, uint32_t word, const Write &last) {
+    fail_by_race(i, thread, does, word,
+                 last.clock == under_way ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
+                                         : numbered("is written without a barrier since, by thread ", last.thread));
+}
+
+inline void SharedHistory::note_read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
     const uint32_t now = clock_of_read * warp.clock, mine = now + thread % lanes;
     uint32_t *const reads = reads_of(warp.index);
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
@@ -59,10 +65,7 @@ void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uin
         if (last.round < round_)
             last.round = round_;
         else if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
-            fail_by_race(i, thread, " reads ", word,
-                         last.clock == under_way
-                             ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
-                             : numbered("is written without a barrier since, by thread ", last.thread));
+            fail_by_write(i, thread, " reads ", word, last);
         uint32_t &before = reads[word];
         before = before < now || before == mine ? mine : now + several_lanes;
     }
@@ -93,30 +96,37 @@ void SharedHistory::require_no_bulk_read(const Instruction &i, int thread, uint3
             fail_by_race(i, thread, " writes ", std::max(address, read) / 4, "the copy engine reads that nobody has waited for");
 }
 
-void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) const {
-    require_no_bulk_read(i, thread, address, bytes);
-    const uint32_t first = address / 4, end = (address + bytes - 1) / 4 + 1;
-    Products passed{};
+inline bool SharedHistory::require_no_writer(const Instruction &i, const Warp &warp, int thread, uint32_t address,
+                                             int bytes) const {
+    if (!bulk_reads_.empty()) require_no_bulk_read(i, thread, address, bytes);
     bool over = true;
-    for (uint32_t word = first; word < end; word++) {
-        if (has_products_) require_no_product(i, warp, thread, word, passed);
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         const Write &last = writes_[word];
         if (last.round < round_) continue;
         over = false;
         if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
-            fail_by_race(i, thread, " writes ", word,
-                         numbered("is written without a barrier since, by thread ", last.thread));
+            fail_by_race(i, thread, " writes ", word, numbered("is written without a barrier since, by thread ", last.thread));
     }
-    if (!over) require_no_reader(i, warp, thread, first, end);
+    return !over;
 }
 
-void SharedHistory::require_no_reader(const Instruction &i, const Warp &warp, int thread, uint32_t first, uint32_t end) const {
+bool SharedHistory::has_reader(const Warp &warp, uint32_t first, uint32_t end) const {
     for (int reader = 0; reader < warps_; reader++) {
         const uint32_t *const reads = reads_of(reader);
         const uint32_t since = clock_of_read * warp.seen[reader];
-        bool any = false;
-        for (uint32_t word = first; word < end; word++) any |= reads[word] >= since;
-        for (uint32_t word = first; any && word < end; word++) {
+        uint32_t any = 0;
+        for (uint32_t word = first; word < end; word++) any |= static_cast<uint32_t>(reads[word] >= since);
+        if (any) return true;
+    }
+    return false;
+}
+
+void SharedHistory::require_no_reader(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) const {
+    const uint32_t first = address / 4, end = (address + bytes - 1) / 4 + 1;
+    for (int reader = 0; reader < warps_; reader++) {
+        const uint32_t *const reads = reads_of(reader);
+        const uint32_t since = clock_of_read * warp.seen[reader];
+        for (uint32_t word = first; word < end; word++) {
             if (reads[word] < since) continue;
             if (reader != warp.index)
                 fail_by_race(i, thread, " writes ", word, "another warp reads without a barrier since");
@@ -126,48 +136,81 @@ void SharedHistory::require_no_reader(const Instruction &i, const Warp &warp, in
     }
 }
 
-void SharedHistory::require_no_product(const Instruction &i, const Warp &warp, int thread, uint32_t word,
-                                       Products &passed) const {
+SharedHistory::Products SharedHistory::products_over_for(const Warp &warp) const {
+    Products over{};
     for (int g = 0; g < groups_; g++) {
-        const int product = products_[static_cast<size_t>(word) * groups_ + g];
-        if (product == passed[g]) continue;
-        passed[g] = product;
-        if (product == 0) continue;
-        const Group &group = group_[g];
-        if (product > static_cast<int>(group.ended.size()))
-            fail_by_race(i, thread, " writes ", word, "a product reads that nobody has waited for");
-        for (int w = 0; w < warps_of_group; w++)
-            if (g * warps_of_group + w != warp.index &&
-                group.ended[product - 1][w] >= warp.seen[g * warps_of_group + w])
-                fail_by_race(i, thread, " writes ", word,
-                             "a product of another warp reads without a barrier since");
+        const std::vector<std::array<int32_t, warps_of_group>> &ended = group_[g].ended;  // at times that do not decrease
+        const auto is_over = [&](const std::array<int32_t, warps_of_group> &clocks) {
+            for (int w = 0; w < warps_of_group; w++) {
+                const int reader = g * warps_of_group + w;
+                if (reader != warp.index && clocks[w] >= warp.seen[reader]) return false;
+            }
+            return true;
+        };
+        over[g] = static_cast<int>(std::partition_point(ended.begin(), ended.end(), is_over) - ended.begin());
     }
+    return over;
 }
 
-void SharedHistory::note_write(const Instruction &i, const Warp &warp, int thread, uint32_t address,
-                               int bytes, int32_t clock) {
+inline void SharedHistory::require_no_product(const Instruction &i, int thread, uint32_t address, int bytes,
+                                              const Products &over) const {
+    for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++)
+        for (int g = 0; g < groups_; g++) {
+            const int product = products_[static_cast<size_t>(word) * groups_ + g];
+            if (product <= over[g]) continue;
+            fail_by_race(i, thread, " writes ", word,
+                         product > static_cast<int>(group_[g].ended.size())
+                             ? "a product reads that nobody has waited for"
+                             : "a product of another warp reads without a barrier since");
+        }
+}
+
+inline void SharedHistory::note_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes,
+                                      int32_t clock) {
     const uint32_t number = ++written_[warp.index];
-    require_no_race(i, warp, thread, address, bytes);
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
         order_in_cluster(i, warp, word);
         writes_[word] = {clock, number, static_cast<int16_t>(thread), clock == under_way ? no_end : round_};
     }
 }
 
+/// Readers and products are looked for once for all lanes, whose words mostly lie side by side.
+void SharedHistory::note_writes(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes,
+                                int32_t clock) {
+    const Products products_over = has_products_ ? products_over_for(warp) : Products{};
+    uint32_t first = ~0u, end = 0;
+    bool may_be_read = false;
+    for_each_lane(mask, [&](int l) {
+        const int thread = warp.thread(l);
+        if (has_products_) require_no_product(i, thread, address[l], bytes, products_over);
+        may_be_read |= require_no_writer(i, warp, thread, address[l], bytes);
+        note_write(i, warp, thread, address[l], bytes, clock);
+        first = std::min(first, address[l] / 4), end = std::max(end, (address[l] + bytes - 1) / 4 + 1);
+    });
+    constexpr uint32_t at_most_apart = 16;
+    if (!may_be_read || (end - first <= at_most_apart * lanes * ((bytes + 3) / 4) && !has_reader(warp, first, end))) return;
+    for_each_lane(mask, [&](int l) { require_no_reader(i, warp, warp.thread(l), address[l], bytes); });
+}
+
 void SharedHistory::write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    require_no_race(i, warp, thread, address, bytes);
     note_write(i, warp, thread, address, bytes, warp.clock);
 }
 
+void SharedHistory::read(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
+    note_read(i, warp, thread, address, bytes);
+}
+
 void SharedHistory::read(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
-    for_each_lane(mask, [&](int l) { read(i, warp, warp.thread(l), address[l], bytes); });
+    for_each_lane(mask, [&](int l) { note_read(i, warp, warp.thread(l), address[l], bytes); });
 }
 
 void SharedHistory::write(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
-    for_each_lane(mask, [&](int l) { note_write(i, warp, warp.thread(l), address[l], bytes, warp.clock); });
+    note_writes(i, warp, mask, address, bytes, warp.clock);
 }
 
 void SharedHistory::begin_copy(const Instruction &i, const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
-    for_each_lane(mask, [&](int l) { note_write(i, warp, warp.thread(l), address[l], bytes, under_way); });
+    note_writes(i, warp, mask, address, bytes, under_way);
 }
 
 void SharedHistory::end_copy(const Warp &warp, uint32_t mask, const uint32_t (&address)[lanes], int bytes) {
@@ -179,6 +222,13 @@ void SharedHistory::end_copy(const Warp &warp, uint32_t mask, const uint32_t (&a
             writes_[word].round = round_;
         }
     });
+}
+
+void SharedHistory::require_no_race(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) const {
+    if (has_products_) require_no_product(i, thread, address, bytes, products_over_for(warp));
+    const bool may_be_read = require_no_writer(i, warp, thread, address, bytes);
+    if (may_be_read && has_reader(warp, address / 4, (address + bytes - 1) / 4 + 1))
+        require_no_reader(i, warp, thread, address, bytes);
 }
 
 void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int thread, uint32_t address, int bytes) {
@@ -232,14 +282,20 @@ SharedHistory::Known SharedHistory::known(const Warp *group, int writer) const {
 
 int SharedHistory::begin_product(const Instruction &i, const Warp *group, const std::vector<uint32_t> &rows) {
     std::vector<Known> of_warp;
-    for (int writer = 0; writer < warps_; writer++) of_warp.push_back(known(group, writer));
+    Known of_all{under_way, ~0u};  // the least
+    for (int writer = 0; writer < warps_; writer++) {
+        of_warp.push_back(known(group, writer));
+        of_all.clock = std::min(of_all.clock, of_warp.back().clock);
+        of_all.fenced_writes = std::min(of_all.fenced_writes, of_warp.back().fenced_writes);
+    }
     const int g = group->index / warps_of_group, product = ++group_[g].begun;
     has_products_ = true;
     for (const uint32_t row : rows)
         for (uint32_t word = row / 4; word < row / 4 + 4; word++) {
             const Write &last = writes_[word];
             products_[static_cast<size_t>(word) * groups_ + g] = product;
-            if (last.thread == nobody) continue;
+            const bool known_of_any = last.clock < of_all.clock && last.number <= of_all.fenced_writes;
+            if (known_of_any || last.thread == nobody) continue;
             const Known &writer = of_warp[last.thread / lanes];
             const auto what = [&] {
                 return "tensor cores read shared word " + std::to_string(word) + ", which ";

@@ -96,12 +96,18 @@ class SharedHistory {
     const uint32_t *reads_of(int warp) const { return reads_.data() + warp * writes_.size(); }
     /// What a thread that writes these bytes must not meet.
     void require_no_race(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
-    void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t first, uint32_t end) const;
+    void note_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
+    [[noreturn]] static void fail_by_write(const Instruction &, int thread, const char *does, uint32_t word, const Write &last);
+    /// Returns whether a thread may have read there: since the last round a thread has touched one of the words.
+    bool require_no_writer(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
+    void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
+    bool has_reader(const Warp &, uint32_t first, uint32_t end) const;
     using Products = std::array<int, most_warps / warps_of_group>;
-    /// `passed`: of each warpgroup, one of which that is known already.
-    void require_no_product(const Instruction &, const Warp &, int thread, uint32_t word, Products &passed) const;
-    void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes,
-                    int32_t clock);
+    /// Of each warpgroup the last product that is over for a warp: so are those before it.
+    Products products_over_for(const Warp &) const;
+    void require_no_product(const Instruction &, int thread, uint32_t address, int bytes, const Products &over) const;
+    void note_write(const Instruction &, const Warp &, int thread, uint32_t address, int bytes, int32_t clock);
+    void note_writes(const Instruction &, const Warp &, uint32_t mask, const uint32_t (&address)[lanes], int bytes, int32_t clock);
     Known known(const Warp *group, int writer) const;
 
     /// Before which of its arrivals at the cluster's barrier, counted from 1, a warp last did so to a word; 0: never.

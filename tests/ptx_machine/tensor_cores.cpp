@@ -25,12 +25,25 @@ Columns columns_at(const float *first) {
     return all;
 }
 
+/// Those of two rows that have even places, or odd ones: of eight lanes, which have a register for each.
+Columns even_columns(Columns row, Columns next) {
+    return __builtin_shufflevector(row, next, 0, 2, 4, 6, 8, 10, 12, 14);
+}
+Columns odd_columns(Columns row, Columns next) {
+    return __builtin_shufflevector(row, next, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+
+void add(Columns more, float *sums) {
+    more += columns_at(sums);
+    std::memcpy(sums, &more, sizeof more);
+}
+
 /// How many of them a word holds, and so a fourth of the row of a core matrix.
-int in_a_word(Factors factors) {
+constexpr int in_a_word(Factors factors) {
     return factors == Factors::tf32 ? 1 : 2;
 }
 
-int k_of_product(Factors factors) {
+constexpr int k_of_product(Factors factors) {
     return 8 * in_a_word(factors);
 }
 
@@ -152,15 +165,15 @@ void Products::wait(size_t groups) {
 
 // Rows of 16 bytes are 4 k, or 8 of 16 bits. Transposed, 16 bytes are 8 rows of one k, and 8 k make a core matrix; with a
 // swizzle 32, 64 or 128 bytes are as many rows of one k.
-template <class Put>
+template <Factors factors, class Put>
 void Products::for_each_factor(const Instruction &i, uint64_t descriptor, bool transposed, int rows, Put put) {
-    const int in_word = in_a_word(i.factors), in_row = 4 * in_word;
+    constexpr int in_word = in_a_word(factors), in_row = 4 * in_word;
     for (int half = 0; half < 2; half++)
         for (int row = 0; row < rows; row++) {
             uint32_t words[4];
             std::memcpy(words, block_.shared.data() + bytes_of_operand(i, descriptor, transposed, row, half), sizeof words);
             for (int n = 0; n < in_row; n++) {
-                const float value = factor(i.factors, words[n / in_word], n % in_word);
+                const float value = factor(factors, words[n / in_word], n % in_word);
                 if (transposed)
                     put(row / 8 * 8 + n, 8 * half + row % 8, value);
                 else
@@ -174,24 +187,30 @@ float Products::element_of_registers(const Instruction &i, int row, int k) const
 }
 
 void Products::multiply(const Product &product) {
-    if (k_of_product(product.instruction->factors) == 8)
-        multiply<8>(product);
-    else
-        multiply<16>(product);
+    switch (product.instruction->factors) {
+        case Factors::tf32:
+            return multiply<Factors::tf32>(product);
+        case Factors::f16:
+            return multiply<Factors::f16>(product);
+        case Factors::bf16:
+            return multiply<Factors::bf16>(product);
+    }
 }
 
-template <int all_k>
+template <Factors factors>
 void Products::multiply(const Product &product) {
     const Instruction &i = *product.instruction;
+    constexpr int all_k = k_of_product(factors);
     const int columns = i.number;
     float a[rows_of_product][all_k], b[all_k][256];
     if (i.registers_of_a) {
         for (int m = 0; m < rows_of_product; m++)
             for (int k = 0; k < all_k; k++) a[m][k] = element_of_registers(i, m, k);
     } else {
-        for_each_factor(i, product.a, i.transposed[0], rows_of_product, [&](int m, int k, float value) { a[m][k] = value; });
+        for_each_factor<factors>(i, product.a, i.transposed[0], rows_of_product,
+                                 [&](int m, int k, float value) { a[m][k] = value; });
     }
-    for_each_factor(i, product.b, i.transposed[1], columns, [&](int n, int k, float value) { b[k][n] = value; });
+    for_each_factor<factors>(i, product.b, i.transposed[1], columns, [&](int n, int k, float value) { b[k][n] = value; });
     // Eight rows and columns of the sums lie in two registers of a warp, one of even and one of odd columns.
     for (int m = 0; m < rows_of_product; m += 8)
         for (int n = 0; n < columns; n += 8) {
@@ -201,9 +220,10 @@ void Products::multiply(const Product &product) {
                 for (int row = 0; row < 8; row++) sums[row] += a[m + row][k] * of_b;
             }
             const size_t at = n / 8 * 4 + m / 8 % 2 * 2;
-            for (int odd = 0; odd < 2; odd++) {
-                float *const of_lanes = warps_[m / 16].to<float>(i.vector[at + odd]);
-                for (int lane = 0; lane < lanes; lane++) of_lanes[lane] += sums[lane / 4][lane % 4 * 2 + odd];
+            float *const even = warps_[m / 16].to<float>(i.vector[at]), *const odd = warps_[m / 16].to<float>(i.vector[at + 1]);
+            for (int row = 0; row < 8; row += 2) {  // of four lanes
+                add(even_columns(sums[row], sums[row + 1]), even + 4 * row);
+                add(odd_columns(sums[row], sums[row + 1]), odd + 4 * row);
             }
         }
 }

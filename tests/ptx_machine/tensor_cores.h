@@ -33,11 +33,11 @@ class Products {
         uint64_t a, b;  ///< descriptors of matrices in shared memory; no a where registers hold it
     };
     /// Calls put(row, k, factor) for all of an operand in shared memory.
-    template <class Put>
+    template <Factors factors, class Put>
     void for_each_factor(const Instruction &instruction, uint64_t descriptor, bool transposed, int rows, Put put);
     float element_of_registers(const Instruction &instruction, int row, int k) const;
     void multiply(const Product &product);
-    template <int all_k>
+    template <Factors factors>
     void multiply(const Product &product);
 
     Block &block_;
