@@ -41,6 +41,7 @@ void list_product_registers(Kernel &kernel) {
         if (i.kind == Kind::wgmma) continue;
         // No product's register has the place of a special register: what d has of a load is none.
         for (const int place : {i.d, i.a, i.b, i.c}) list(i, place);
+        i.uses_product_registers = !i.product_registers.empty();
     }
 }
 

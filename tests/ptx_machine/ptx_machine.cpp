@@ -164,7 +164,7 @@ void advance(Warp &w) {
         switch (i.kind) {
             case Kind::simple:
             case Kind::whole_warp:
-                if (mask && !i.product_registers.empty()) w.product_registers.use(i);
+                if (mask && i.uses_product_registers) w.product_registers.use(i);
                 if (mask) i.execute(w, i, mask);
                 fragment->at++;
                 break;

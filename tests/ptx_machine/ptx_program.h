@@ -30,7 +30,7 @@ class Warp;
 struct Instruction;
 using Execute = void (*)(Warp &, const Instruction &, uint32_t mask);
 
-enum class Kind {
+enum class Kind : uint8_t {
     simple,  ///< each lane by itself
     branch,
     exit,
@@ -57,28 +57,30 @@ enum Reached : uint8_t {
 };
 
 /// What a tensor core multiplies.
-enum class Factors { tf32, f16, bf16 };
+enum class Factors : uint8_t { tf32, f16, bf16 };
 
-/// Places in a register file count 32-bit words; below 0, ~place counts in the file of constants.
-struct Instruction {
-    Kind kind = Kind::simple;
+/// Places in a register file count 32-bit words; below 0, ~place counts in the file of constants. What every instruction needs is
+/// one line of a cache.
+struct alignas(64) Instruction {
     Execute execute = nullptr;
-    bool guarded = false, guard_negated = false;
-    int guard = 0;  ///< place of the predicate
+    int64_t offset = 0;  ///< of an address
+    int guard = 0;       ///< place of the predicate
     int d = 0, a = 0, b = 0, c = 0;
-    int loop = -1;                  ///< the number of a branch back
-    bool compares = false;          ///< registers or constants of 32 bits
-    mutable uint8_t reached = 0;    ///< bits of Reached
-    std::vector<int> vector;    ///< registers in braces
-    std::vector<int> product_registers;  ///< among them and a to d, those of wgmma, by their numbers
-    int64_t offset = 0;         ///< of an address
-    bool wide_address = false;  ///< in shared memory, too, it may be in a 64-bit register
-    bool is_signed = false;     ///< what is loaded is extended by its sign
-    bool has_count = false;     ///< a barrier is for some threads of the block, or expects bytes
-    int number = 0;             ///< target of a branch, columns of a product, groups to wait for, bytes, bits
-    Factors factors = Factors::tf32;  ///< of a product
-    std::array<bool, 2> transposed{};  ///< operands of a product; the first, of what ldmatrix loads and stmatrix stores
-    bool registers_of_a = false;       ///< a product's first operand are the last four of the vector
+    int loop = -1;   ///< the number of a branch back
+    int number = 0;  ///< target of a branch, columns of a product, groups to wait for, bytes, bits
+    Kind kind = Kind::simple;
+    bool guarded = false, guard_negated = false;
+    bool compares = false;                ///< registers or constants of 32 bits
+    mutable uint8_t reached = 0;          ///< bits of Reached
+    bool uses_product_registers = false;  ///< whether there are any
+    bool wide_address = false;            ///< in shared memory, too, it may be in a 64-bit register
+    bool is_signed = false;               ///< what is loaded is extended by its sign
+    bool has_count = false;               ///< a barrier is for some threads of the block, or expects bytes
+    Factors factors = Factors::tf32;      ///< of a product
+    std::array<bool, 2> transposed{};     ///< operands of a product; the first, of what ldmatrix loads and stmatrix stores
+    bool registers_of_a = false;          ///< a product's first operand are the last four of the vector
+    std::vector<int> vector;              ///< registers in braces
+    std::vector<int> product_registers;   ///< among them and a to d, those of wgmma, by their numbers
     std::string text;
 };
 

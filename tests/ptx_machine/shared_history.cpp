@@ -51,8 +51,8 @@ bool SharedHistory::seen(const Write &last, const Warp &warp) {
     return last.thread == nobody || last.clock < warp.seen[last.thread / lanes];
 }
 
-void SharedHistory::fail_by_write(const Instruction &i, int thread, const char *does, uint32_t word, const Write &last) {
-    fail_by_race(i, thread, does, word,
+void SharedHistory::fail_by_read(const Instruction &i, int thread, uint32_t word, const Write &last) {
+    fail_by_race(i, thread, " reads ", word,
                  last.clock == under_way ? numbered("a copy that nobody waited for writes, of thread ", last.thread)
                                          : numbered("is written without a barrier since, by thread ", last.thread));
 }
@@ -65,7 +65,7 @@ inline void SharedHistory::note_read(const Instruction &i, const Warp &warp, int
         if (last.round < round_)
             last.round = round_;
         else if (!seen(last, warp) && (last.thread != thread || last.clock == under_way))
-            fail_by_write(i, thread, " reads ", word, last);
+            fail_by_read(i, thread, word, last);
         uint32_t &before = reads[word];
         before = before < now || before == mine ? mine : now + several_lanes;
     }
@@ -83,7 +83,6 @@ void SharedHistory::read_in_cluster(const Instruction &i, const Warp &reader, ui
 }
 
 void SharedHistory::order_in_cluster(const Instruction &i, const Warp &warp, uint32_t word) {
-    if (warp.block->is_alone) return;
     InCluster &last = in_cluster_[word];
     if (last.read > warp.cluster_waits)
         fail(i, "race: shared word " + std::to_string(word) + " is read in the cluster without a barrier of it since");
@@ -169,7 +168,7 @@ inline void SharedHistory::note_write(const Instruction &i, const Warp &warp, in
                                       int32_t clock) {
     const uint32_t number = ++written_[warp.index];
     for (uint32_t word = address / 4; word <= (address + bytes - 1) / 4; word++) {
-        order_in_cluster(i, warp, word);
+        if (!warp.block->is_alone) order_in_cluster(i, warp, word);
         writes_[word] = {clock, number, static_cast<int16_t>(thread), clock == under_way ? no_end : round_};
     }
 }
@@ -235,7 +234,7 @@ void SharedHistory::bulk_write(const Instruction &i, const Warp &warp, int threa
     constexpr uint32_t needs_no_fence = 0;
     require_no_race(i, warp, thread, address, bytes);
     for (uint32_t word = address / 4; word < (address + bytes) / 4; word++) {
-        order_in_cluster(i, warp, word);
+        if (!warp.block->is_alone) order_in_cluster(i, warp, word);
         const Write &last = writes_[word];
         if (last.thread != nobody && last.number != needs_no_fence) {
             const std::vector<Fence> &fences = fences_[last.thread / lanes];

@@ -97,7 +97,7 @@ class SharedHistory {
     /// What a thread that writes these bytes must not meet.
     void require_no_race(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
     void note_read(const Instruction &, const Warp &, int thread, uint32_t address, int bytes);
-    [[noreturn]] static void fail_by_write(const Instruction &, int thread, const char *does, uint32_t word, const Write &last);
+    [[noreturn]] static void fail_by_read(const Instruction &, int thread, uint32_t word, const Write &last);
     /// Returns whether a thread may have read there: since the last round a thread has touched one of the words.
     bool require_no_writer(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
     void require_no_reader(const Instruction &, const Warp &, int thread, uint32_t address, int bytes) const;
