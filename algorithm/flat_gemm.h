@@ -92,8 +92,29 @@ Halide::Func define_filled_panel(FlatGemmFuncs &f, const Tensor &panels) {
     std::vector<Var> vars{f.v.lane, f.v.pair};
     for (int d = 2; d < panels.dimensions(); d++) vars.emplace_back("panel_" + std::to_string(d));
     std::vector<Expr> index(vars.begin(), vars.end());
-    index[1] = promised(f.v.pair, panels.dim(1).extent());
+    index[1] = promised(min(f.v.pair, panels.dim(1).extent() - 1), panels.dim(1).extent());
     f.filled_panel(vars) = select(f.v.pair < panels.dim(1).extent(), panels(index), Internal::make_zero(BFloat(16)));
+    return f.filled_panel;
+}
+
+/// The same of rows of the kernel, each of which has the summed channels of one tap after the other.
+template <class Tensor>
+Halide::Func define_joined_panel(FlatGemmFuncs &f, const Tensor &panels, const Expr &summed) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const Expr kernel_x = panels.dim(2).extent(), terms = summed * kernel_x, number = v.pair * 2 + v.lane % 2;
+    const Expr term = min(number, terms - 1), channel = term % summed;
+    std::vector<Expr> index{v.lane / 2 * 2 + channel % 2, promised(channel / 2, panels.dim(1).extent()),
+                            promised(term / summed, kernel_x)};
+    Expr row = v.row;
+    for (int d = 3; d < panels.dimensions() - 1; d++) {
+        const Expr extent = panels.dim(d).extent();
+        index.push_back(promised(row % extent, extent));
+        row = row / extent;
+    }
+    index.push_back(v.panel);
+    f.filled_panel(v.lane, v.pair, v.row, v.panel) =
+        select(number < terms, panels(index), Internal::make_zero(BFloat(16)));
     return f.filled_panel;
 }
 
@@ -109,7 +130,19 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     std::vector<Expr> index{v.lane};
     Expr seen_channel, shift, plane, of_spot = 1;
     const int positions = f.size.positions;
-    if (f.size.joined_terms) {
+    Expr beyond = 0;  // what is summed behind a place
+    if (f.size.joins_rows()) {
+        const int together = 2 * f.size.tile_pairs;
+        const Expr kernel_x = panels.dim(2).extent();
+        RDom &r = f.reduced.domain;
+        r = RDom({{0, rounded_up(summed * kernel_x, together) * f.size.tile_pairs}, {0, most_taps / kernel_x}, {0, 2}}, "reduced");
+        f.reduced.summed = r[0], f.reduced.tap = r[1], f.reduced.pair = r[2];
+        f.staged_channels = 1, f.staged_planes = places.planes();
+        const auto tap = [&](int i) -> Expr { return f.taps(promised(r[1] * kernel_x, most_taps), v.phase)[i]; };
+        of_spot = summed, beyond = together;
+        seen_channel = 0, shift = tap(0) * of_spot + r[0] * 2 + r[2], plane = tap(1);
+        index = {v.lane * 2 + r[2], r[0], r[1]};
+    } else if (f.size.joined_terms) {
         // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
         const bool in_spots = !f.size.taps_inside(), is_turned = in_spots && f.size.turned;
         const int together = f.size.pairs ? 2 : 1;  // of spots, whose channels follow each other
@@ -171,9 +204,11 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) =
         adds_first ? Expr(0.f) : select(v.chunk == 0, first, 0.f);
     f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
-        cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot), seen_channel,
+        cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot + beyond), seen_channel,
                              promised(plane, places.planes()), v.segment, v.tile, v.group)) *
-        cast<float>(f.size.fills_tiles ? define_filled_panel(f, panels)(index) : Expr(panels(index)));
+        cast<float>(f.size.joins_rows()    ? Expr(define_joined_panel(f, panels, summed)(index))
+                    : f.size.fills_tiles ? Expr(define_filled_panel(f, panels)(index))
+                                           : Expr(panels(index)));
     const Expr of_first_chunk = f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = adds_first ? of_first_chunk + first : of_first_chunk;
     if (f.chunks.defined())

@@ -42,6 +42,8 @@ struct FlatGemmSizes {
     /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16: what
     /// is staged keeps the type of the picture. For channels in vectors.
     bool pairs = false;
+    /// Channels and the taps of a row of the kernel are summed as one, of spots, by matrix instructions.
+    bool joins_rows() const { return joined_terms && tile_pairs > 0; }
     /// So many of such pairs are multiplied as one, into tiles of 16 x 16 sums; 0 where vectors are.
     int tile_pairs = 0;
     /// Summed channels, and what a panel has of them, are filled up with zeros to whole such pairs; else they are a multiple.
@@ -119,7 +121,8 @@ struct FlatGemmFuncs {
     /// What is stored of it, where register tiles are stored at once; and (phase along x, segment) -> the first and the last cell
     /// of a row that have such a result: a table.
     Halide::Func finished{"finished"}, stored_cells{"stored_cells"};
-    /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel).
+    /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel); or its rows
+    /// of the kernel, whose taps follow each other: (lane and pair, number of the pair, row, panel).
     Halide::Func filled_panel{"filled_panel"};
     struct {
         Halide::RDom domain;
@@ -205,7 +208,7 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// Rows of the input have gaps, as those of the output gradient have, with zeros in them: neighbouring cells see neighbours.
     bool taps_see_runs() const { return cells_in_vectors || (size.tile_pairs > 0 && !size.joined_terms); }
     /// Of spots, by matrix instructions (flat_gradient_columns.h).
-    bool has_columns() const { return size.tile_pairs > 0 && size.joined_terms; }
+    bool has_columns() const { return size.joins_rows(); }
     Halide::Func lane_sum{"lane_sum"};
     Halide::RDom added_lanes;
     std::vector<Copy> input_copies;

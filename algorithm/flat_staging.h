@@ -273,7 +273,7 @@ class Staging {
         const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
         r.where(of_width > 0);  // outside of the loop over channels
         r.where(number < of_width);
-        const bool stops_at_last = f_.size.any_layout() && (f_.size.depthwise || f_.size.fills_tiles);
+        const bool stops_at_last = f_.size.any_layout() && (f_.size.depthwise || f_.size.fills_tiles) && !f_.size.joined_terms;
         if (stops_at_last && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, value);

@@ -106,6 +106,10 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set("weight_layout", "WeightLayout::channel_panels");
         description.set("weight_channel_multiple", funcs_.size.channels);
         if (funcs_.size.depthwise) description.set("packs_groups", "true");
+        if (funcs_.size.joins_rows()) {
+            description.set("joins_row_taps", "true");
+            description.set("strict_propagation", "false");
+        }
         if (funcs_.size.joined_terms) description.set("joined_terms", "true");
         if (funcs_.size.pairs) description.set("sums_pairs", "true");
         if (funcs_.size.fills_tiles) description.set("filled_multiple", 2 * funcs_.size.tile_pairs);

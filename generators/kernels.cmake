@@ -101,6 +101,12 @@ function(conv_transpose_matrix_tiles operation channel_multiple)
     endforeach()
     conv_transpose_kernel(${row} LAYOUT any AS tiles tile_pairs=8 fills_tiles=true fma_percent=500)
     conv_transpose_kernel(${row} LAYOUT ncdhw AS turned_tiles turned=true tile_pairs=8 fills_tiles=true fma_percent=500)
+    # A row of the kernel has all channels of its taps, of few channels in channels_last.
+    if(operation STREQUAL input_gradient)
+        set(rows ${row} LAYOUT any joined_terms=true tile_pairs=16 fills_tiles=true)
+        conv_transpose_kernel(${rows} AS joined_tiles fma_percent=800)
+        conv_transpose_kernel(${rows} AS narrow_joined_tiles vectors=1 fma_percent=770)
+    endif()
     # Where half of a last tile would be empty.
     conv_transpose_kernel(${row} LAYOUT ncdhw AS narrow_turned_tiles turned=true vectors=1 tile_pairs=8 fills_tiles=true
         fma_percent=470)

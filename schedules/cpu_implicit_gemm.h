@@ -22,6 +22,7 @@
 //   of them, four tiles of sums in registers over all taps. Products alone reach 2.0 TFLOP/s where vdpbf16ps reaches 0.085
 //   (Sapphire Rapids, one thread, 2026-11-29), so copies and stores are most of the time: in channels_last a register tile is
 //   stored as soon as it is complete.
+//   Of few channels a row of the kernel is summed as one, with all channels of its taps, which lie side by side in channels_last.
 // - Depthwise: a panel is one group, copied when its panel begins; or a vector is of groups, each of which sees itself alone.
 //
 // What was tried: docs/experiments.md#flat-products-on-cpus
@@ -164,7 +165,7 @@ struct CpuProduct : CpuSchedule {
         Halide::Func(f.live_taps).compute_root();
         store(f);
         if (f.empty.defined()) f.empty.compute_root();
-        if (f.size.joined_terms) f.terms.compute_root();
+        if (f.size.joined_terms && !f.size.joins_rows()) f.terms.compute_root();
         if (f.turned_results.defined()) turn_results(f);
         if (f.interleaved.defined()) interleave(f);
         for (Halide::Func table : {f.span, f.seen_rows, f.stored_rows}) table.compute_at(f.output, work);
@@ -299,7 +300,12 @@ struct CpuProduct : CpuSchedule {
         Var mma_m{"mma_m"}, mma_n{"mma_n"};
         RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
         f.sum.rename(v.place, mma_m).rename(v.lane, mma_n).reorder(mma_n, mma_m);
-        if (fills_tiles)
+        if (f.size.joins_rows()) {
+            Var of_pair{"of_pair"};
+            f.filled_panel.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work)
+                .bound_extent(v.lane, 2 * f.size.channels).split(v.lane, v.lane, of_pair, 2).reorder(of_pair, v.lane)
+                .unroll(of_pair).vectorize(v.lane, f.size.vector);
+        } else if (fills_tiles)
             f.filled_panel.compute_at(f.output, f.stored.panel).hoist_storage(f.output, work)
                 .bound_extent(v.lane, 2 * f.size.channels).vectorize(v.lane, 2 * f.size.vector);
         f.sum.update().rename(v.place, mma_m).rename(v.lane, mma_n).rename(f.reduced.pair, mma_k)

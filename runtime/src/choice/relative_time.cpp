@@ -39,7 +39,7 @@ class FlatTime {
 
     double total() const {
         if (k_.winograd_cells != Size2{}) return by_winograd();
-        double time = products() + sums_to_memory();
+        double time = products() + sums_to_memory() + copied_panels();
         if (gradient_product_) time *= begun_sums();
         time += copies();
         const double results = stored_channels() * share();
@@ -109,7 +109,7 @@ class FlatTime {
 
     // So many channels are summed for one that there is.
     double filled() const {
-        const auto summed = static_cast<int64_t>(channels_.summed);
+        const auto summed = static_cast<int64_t>(channels_.summed) * (k_.joins_row_taps ? p_.width().kernel : 1);
         return double(round_up(summed, k_.filled_multiple)) / double(summed);
     }
 
@@ -122,6 +122,13 @@ class FlatTime {
         const double sum = !k_.any_layout ? 3 : writes_apart_ ? 20 : 1;
         const int64_t channels = round_up(channels_.computed, k_.weight_channel_multiple);
         return tiles_.computed * double(channels * phases()) * sum / (channels_.summed * taps_) / 100;
+    }
+
+    // Each task copies the weights that have taps for channels.
+    double copied_panels() const {
+        constexpr double weight = 10;
+        const double tasks = std::ceil(tiles_.rows / double(tiles_.tile_rows));
+        return k_.joins_row_taps ? tasks * double(channels_.computed) * filled() * weight / 100 : 0;
     }
 
     // A panel of which one of two vectors is left out takes so much of its time (48 channels, AVX-512, EPYC, 2026-11-28).
@@ -210,7 +217,7 @@ class FlatTime {
         if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
-        if (k_.any_layout) return !reads_apart_ ? 0 : by_matrices() ? 30 : 80;
+        if (k_.any_layout) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() ? 30 : 80;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
         return (k_.turns_channels ? 11 : apart()) + row;
