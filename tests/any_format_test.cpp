@@ -101,7 +101,7 @@ TEST_P(AnyFormat, RowsOfGroupsEqualTheOracle) {
         p.batch = std::min<int64_t>(p.batch, 2);
         p.groups = p.in_channels = p.out_channels = random.between(8, 40) + (random.one_in(3) ? random.between(20, 100) : 0);
         if (random.one_in(2)) p.width().input = random.between(12, 40);
-        if (p.output_elements() > 100000) return;
+        if (p.width().output() < 1 || p.output_elements() > 100000) return;  // its padding was drawn for another width
         for (const Operation operation : operations) {
             PlanOptions wanted = any_formats(operation);
             wanted.input.layout = wanted.output.layout = Layout::channels_last;
