@@ -106,12 +106,10 @@ Halide::Func define_joined_panel(FlatGemmFuncs &f, const Tensor &panels, const E
     const Expr term = min(number, terms - 1), channel = term % summed;
     std::vector<Expr> index{v.lane / 2 * 2 + channel % 2, promised(channel / 2, panels.dim(1).extent()),
                             promised(term / summed, kernel_x)};
-    Expr row = v.row;
-    for (int d = 3; d < panels.dimensions() - 1; d++) {
-        const Expr extent = panels.dim(d).extent();
-        index.push_back(promised(row % extent, extent));
-        row = row / extent;
-    }
+    PerAxis rows;
+    for (int d = 3; d < panels.dimensions() - 1; d++) rows.push_back(panels.dim(d).extent());
+    const PerAxis row = digits(v.row, rows, divide_plainly);
+    for (size_t i = 0; i < rows.size(); i++) index.push_back(promised(row[i], rows[i]));
     index.push_back(v.panel);
     f.filled_panel(v.lane, v.pair, v.row, v.panel) =
         select(number < terms, panels(index), Internal::make_zero(BFloat(16)));
@@ -206,9 +204,9 @@ void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, co
     f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
         cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot + beyond), seen_channel,
                              promised(plane, places.planes()), v.segment, v.tile, v.group)) *
-        cast<float>(f.size.joins_rows()    ? Expr(define_joined_panel(f, panels, summed)(index))
+        cast<float>(f.size.joins_rows()  ? Expr(define_joined_panel(f, panels, summed)(index))
                     : f.size.fills_tiles ? Expr(define_filled_panel(f, panels)(index))
-                                           : Expr(panels(index)));
+                                         : Expr(panels(index)));
     const Expr of_first_chunk = f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
     f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = adds_first ? of_first_chunk + first : of_first_chunk;
     if (f.chunks.defined())

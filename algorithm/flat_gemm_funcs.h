@@ -42,8 +42,6 @@ struct FlatGemmSizes {
     /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16: what
     /// is staged keeps the type of the picture. For channels in vectors.
     bool pairs = false;
-    /// Channels and the taps of a row of the kernel are summed as one, of spots, by matrix instructions.
-    bool joins_rows() const { return joined_terms && tile_pairs > 0; }
     /// So many of such pairs are multiplied as one, into tiles of 16 x 16 sums; 0 where vectors are.
     int tile_pairs = 0;
     /// Summed channels, and what a panel has of them, are filled up with zeros to whole such pairs; else they are a multiple.
@@ -51,6 +49,9 @@ struct FlatGemmSizes {
     /// The same of two neighbouring cells in a weight gradient, whose rows are filled up to an even number of them.
     bool pairs_of_cells = false;
 
+    /// Channels and the taps of a row of the kernel are one dimension, of spots, by matrix instructions: what an input
+    /// gradient sums, or a weight gradient's columns.
+    bool joins_rows() const { return joined_terms && tile_pairs > 0; }
     /// What is staged is bfloat16.
     bool keeps_type() const { return pairs || pairs_of_cells || tile_pairs > 0; }
     /// Rows of cells are filled up to a multiple of so many.
@@ -121,8 +122,8 @@ struct FlatGemmFuncs {
     /// What is stored of it, where register tiles are stored at once; and (phase along x, segment) -> the first and the last cell
     /// of a row that have such a result: a table.
     Halide::Func finished{"finished"}, stored_cells{"stored_cells"};
-    /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel); or its rows
-    /// of the kernel, whose taps follow each other: (lane and pair, number of the pair, row, panel).
+    /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel); or its
+    /// rows of the kernel, whose taps follow each other: (lane and pair, number of the pair, row, panel).
     Halide::Func filled_panel{"filled_panel"};
     struct {
         Halide::RDom domain;
@@ -195,9 +196,9 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// Matrix instructions (flat_gradient_tiles.h): (place, entry, number of as many places as are summed at once, out_block, ...),
     /// what the tap of an entry sees.
     Halide::Func seen_runs{"seen_runs"};
-    /// Columns (flat_gradient_columns.h): (pair, entry, number of the pair, number of as many cells as are summed at once, tap, ...),
-    /// what cells see of a row of the kernel; and (place, lane, number of as many, panel, ...), cells of an input channel side by
-    /// side. Columns are stored as they are, if they lie so in the weights.
+    /// Columns (flat_gradient_columns.h): (pair, entry, number of the pair, number of as many cells as are summed at once, tap,
+    /// ...), what cells see of a row of the kernel; and (place, lane, number of as many, panel, ...), cells of an input channel
+    /// side by side. Columns are stored as they are, if they lie so in the weights.
     Halide::Func seen_columns{"seen_columns"}, input_runs{"input_runs"};
     Halide::Expr columns_are_entries;
     Halide::RDom seen_cells;
@@ -206,9 +207,7 @@ struct FlatWeightGradientFuncs : FlatGemmFuncs {
     /// cell_count tells how many vectors a tile's places are.
     bool cells_in_vectors = false;
     /// Rows of the input have gaps, as those of the output gradient have, with zeros in them: neighbouring cells see neighbours.
-    bool taps_see_runs() const { return cells_in_vectors || (size.tile_pairs > 0 && !size.joined_terms); }
-    /// Of spots, by matrix instructions (flat_gradient_columns.h).
-    bool has_columns() const { return size.joins_rows(); }
+    bool taps_see_runs() const { return cells_in_vectors || (size.tile_pairs > 0 && !size.joins_rows()); }
     Halide::Func lane_sum{"lane_sum"};
     Halide::RDom added_lanes;
     std::vector<Copy> input_copies;

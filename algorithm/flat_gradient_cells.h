@@ -91,10 +91,7 @@ class WeightGradientOfCells {
 
     void sum_part() {
         const FlatGemmVars &v = f_.v;
-        const auto [segment, tile] = tiles_of_part(f_, places_, block_);
-        f_.part_sum(v.element, v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) = 0.f;
-        f_.part_sum(v.element, v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) +=
-            f_.tile_sum(v.element, v.lane, v.entry, v.panel, v.out_block, segment, tile, v.group);
+        sum_parts(f_, places_, block_, {v.element, v.lane, v.entry, v.panel, v.out_block});
         f_.added_lanes = Halide::RDom(0, f_.size.vector, "added_lanes");
         f_.lane_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) +=
             f_.part_sum(f_.added_lanes.x, v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group);

@@ -26,7 +26,7 @@ class WeightGradientOfColumns : public WeightGradientSum<Tensor, Partial> {
         turn_cells();
         see_columns();
         sum_tile();
-        sum_part();
+        sum_parts(f_, places_, block_, {f_.v.entry, f_.v.tap, f_.v.lane, f_.v.panel});
         store();
     }
 
@@ -66,18 +66,10 @@ class WeightGradientOfColumns : public WeightGradientSum<Tensor, Partial> {
         Halide::RDom &r = f_.summed_cells;
         r = Halide::RDom({{0, 2}, {0, f_.size.tile_pairs}, {0, rounded_up(this->most_cells(), cells_at_once())}}, "summed_cells");
         r.where(r[2] * cells_at_once() < cells);
-        f_.tile_sum(v.entry, v.lane, v.panel, v.tap, v.segment, v.tile, v.group) = 0.f;
-        f_.tile_sum(v.entry, v.lane, v.panel, v.tap, v.segment, v.tile, v.group) +=
+        f_.tile_sum(v.entry, v.tap, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
+        f_.tile_sum(v.entry, v.tap, v.lane, v.panel, v.segment, v.tile, v.group) +=
             cast<float>(f_.input_runs(r[1] * 2 + r[0], v.lane, r[2], v.panel, v.segment, v.tile, v.group)) *
             cast<float>(f_.seen_columns(r[0], v.entry, r[1], r[2], v.tap, v.segment, v.tile, v.group));
-    }
-
-    void sum_part() {
-        const auto &v = f_.v;
-        const auto [segment, tile] = tiles_of_part(f_, places_, block_);
-        f_.part_sum(v.entry, v.tap, v.lane, v.panel, v.segment_part, v.part, v.group) = 0.f;
-        f_.part_sum(v.entry, v.tap, v.lane, v.panel, v.segment_part, v.part, v.group) +=
-            f_.tile_sum(v.entry, v.lane, v.panel, v.tap, segment, tile, v.group);
     }
 
     // Vectors of columns, of which the last of a row of the kernel begins early; where it has less than a vector, one by one.

@@ -24,7 +24,7 @@ class WeightGradientOfTiles : public WeightGradientSum<Tensor, Partial> {
         this->stage_input();
         see_runs();
         sum_tile();
-        this->sum_part();
+        sum_parts(f_, places_, block_, {f_.v.lane, f_.v.entry, f_.v.panel, f_.v.out_block});
         this->store();
     }
 

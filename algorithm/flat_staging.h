@@ -77,11 +77,7 @@ class Staging {
         seen.push_back(select(turns, rounded_up(by_cells, vector), 0));
         begin(seen, select(turns, by_cells, by_places), by_cells);
         copy_found_places([&](const Expr &cell, const Expr &row) { return element(cell, row); });
-        f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
-            element_of(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, promised(v.summed, channels));
-        const Halide::RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
-        add(vector, r, r[1], r[2], cell_of_vector(r[1], vector, r[2]) + r[0],
-            f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
+        add_turned(element_of(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, promised(v.summed, channels)));
     }
 
     /// These are its two steps: what is copied may depend on the rows that are found.
@@ -121,11 +117,7 @@ class Staging {
         seen.back() = select(turns, rounded_up(count, vector), 0);
         seen.push_back(select(turns, 0, count));
         begin(seen, count, by_cells);
-        f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
-            element(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, true);
-        const RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
-        add(vector, r, r[1], r[2], cell_of_vector(r[1], vector, r[2]) + r[0],
-            f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
+        add_turned(element(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, true));
         const Expr most = f_.size.any_layout() ? most_cells() : Halide::min(most_cells(), vector - 1);
         const RDom rest({{0, most}, {0, places_.seen_rows()}}, "copied_rest");
         add(1, rest, rest[0], rest[1], span(0) + rest[0], element(span(0) + rest[0], rest[1]));
@@ -252,6 +244,15 @@ class Staging {
             index.push_back(unsafe_promise_clamped(of_row(row, d - 1), axes[d].min, axes[d].min + axes[d].extent - 1));
         index.insert(index.end(), {channel, f_.v.group, promised(of_row(row, rank_ - 1), places_.images())});
         return load_(picture_(index));
+    }
+    // Vectors of cells of a row, which are turned in registers: `value` is that of an element of a vector.
+    void add_turned(const Expr &value) {
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        f_.turned_cells(v.element, v.summed, v.vector, v.row, v.plane, v.segment, v.tile, v.group) = value;
+        const Halide::RDom r({{0, vector}, {0, rounded_up(most_cells(), vector)}, {0, places_.seen_rows()}}, "copied");
+        add(vector, r, r[1], r[2], cell_of_vector(r[1], vector, r[2]) + r[0],
+            f_.turned_cells(r[0], v.summed, r[1], r[2], v.plane, v.segment, v.tile, v.group));
     }
     void add_cells() {
         const Halide::RDom r({{0, most_cells()}, {0, places_.seen_rows()}}, "copied");

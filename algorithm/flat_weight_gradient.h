@@ -33,13 +33,18 @@ inline void define_entries(FlatWeightGradientFuncs &f, const Expr &taps, const G
         Halide::Tuple(f.taps(tap, 0)[0] * of_place, f.taps(tap, 0)[1], entry / order.channel % block.outputs);
 }
 
-/// The segments and tiles of a part.
-inline std::pair<Expr, Expr> tiles_of_part(FlatWeightGradientFuncs &f, const Places &places, const GradientBlock &block) {
+/// Adds sums of tiles to those of their part; both have `sums` in front of segment and tile.
+inline void sum_parts(FlatWeightGradientFuncs &f, const Places &places, const GradientBlock &block,
+                      const std::vector<Halide::Var> &sums) {
     f.tiles = Halide::RDom({{0, block.segments}, {0, block.tiles}}, "tiles");
     const Expr segment = f.v.segment_part * block.segments + f.tiles.x, tile = f.v.part * block.tiles + f.tiles.y;
     f.tiles.where(segment < places.segments());
     f.tiles.where(tile < places.tiles());
-    return {segment, tile};
+    std::vector<Expr> of_part(sums.begin(), sums.end()), of_tile = of_part;
+    of_part.insert(of_part.end(), {f.v.segment_part, f.v.part, f.v.group});
+    of_tile.insert(of_tile.end(), {segment, tile, f.v.group});
+    f.part_sum(of_part) = 0.f;
+    f.part_sum(of_part) += f.tile_sum(of_tile);
 }
 
 template <class Tensor, class Partial>
@@ -64,7 +69,7 @@ class WeightGradientSum {
             return;
         }
         sum_tile();
-        sum_part();
+        sum_parts(f_, places_, block_, {f_.v.lane, f_.v.entry, f_.v.panel, f_.v.out_block});
         store();
     }
 
@@ -101,14 +106,14 @@ class WeightGradientSum {
         f_.reads_input_vectors = input_.dim(rank_).stride() == 1;
         const Expr count = select(there_is, places_.own(v.segment), 0), run = run_from(cells, count);
         const Expr is_turned =
-            f_.entries_in_vectors || f_.has_columns() ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
+            f_.entries_in_vectors || f_.size.joins_rows() ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
         const Expr turned = select(is_turned, rounded_up(run, vector), 0);
         seen.insert(seen.end(), {cells.back(), turned, select(is_turned, 0, run), count, run});
         f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
         if (!f_.taps_see_runs()) place_cells();
         if (f_.size.tile_pairs == 0) clear_lanes();
         else f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = kept(f_.size, 0.f);
-        if (!f_.entries_in_vectors && !f_.has_columns()) turn_input();
+        if (!f_.entries_in_vectors && !f_.size.joins_rows()) turn_input();
         copy_input();
         if (f_.taps_see_runs()) pair_places();
         else if (f_.size.pairs_of_cells) pair_cells();
@@ -172,12 +177,12 @@ class WeightGradientSum {
         f_.counted_rows = RDom(0, places_.rows(), "counted_rows");
         const RVar row = f_.counted_rows.x;
         f_.cells_before(row + 1, v.segment, v.tile) = cells_before(row) + together(input_row(row, rank_ + 2));
-        f_.cell_places(v.place, v.segment, v.tile) = f_.has_columns() ? Expr(0) : undef<int>();
+        f_.cell_places(v.place, v.segment, v.tile) = f_.size.joins_rows() ? Expr(0) : undef<int>();
         f_.placed = RDom({{0, vector}, {0, rounded_up(places_.length(), vector)}, {0, places_.rows()}}, "placed");
         RDom &r = f_.placed;
         r.where(r[1] * vector < input_row(r[2], rank_ + 2));
         const Expr cell = r[1] * vector + r[0];
-        const Expr of_row = f_.has_columns() ? min(cell, input_row(r[2], rank_ + 2) - 1) : cell;
+        const Expr of_row = f_.size.joins_rows() ? min(cell, input_row(r[2], rank_ + 2) - 1) : cell;
         const Expr place = r[2] * places_.pitch() + places_.own_begin(v.segment) - places_.begin(v.segment) + of_row;
         f_.cell_places(promised(cells_before(r[2]) + cell, most_cells() + vector), v.segment, v.tile) =
             places_.seen(place, 0) * of_place_ * of_pairs();
@@ -272,14 +277,6 @@ class WeightGradientSum {
                       cast<float>(f_.seen_pairs(at + of_pair, summed, plane, v.segment, v.tile, v.group))
                 : f_.staged_input(number, v.lane, v.panel, v.segment, v.tile, v.group) *
                       f_.staged(at, summed, plane, v.segment, v.tile, v.group);
-    }
-
-    void sum_part() {
-        const FlatGemmVars &v = f_.v;
-        const auto [segment, tile] = tiles_of_part(f_, places_, block_);
-        f_.part_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) = 0.f;
-        f_.part_sum(v.lane, v.entry, v.panel, v.out_block, v.segment_part, v.part, v.group) +=
-            f_.tile_sum(v.lane, v.entry, v.panel, v.out_block, segment, tile, v.group);
     }
 
     // Vectors of channels become vectors of entries, of which the last of a task begins early; where a task may have less than a

@@ -60,7 +60,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         const EntryOrder order{.tap = *sizes_[6], .channel = *sizes_[7]};
         if (f.cells_in_vectors)
             WeightGradientOfCells(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
-        else if (f.has_columns())
+        else if (f.size.joins_rows())
             WeightGradientOfColumns(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
         else if (f.size.tile_pairs > 0)
             WeightGradientOfTiles(f, places, input, output_gradient, *partial_, kernel, block, order, load).define();
@@ -90,7 +90,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         }
         if (funcs_.size.joined_terms) {
             description.set("any_layout", "false");
-            if (funcs_.has_columns()) description.set("joins_row_taps", "true");
+            if (funcs_.size.joins_rows()) description.set("joins_row_taps", "true");
             // What cells of pictures of one pixel see is an image apart, often in one set of the cache: 2.7 times as slow.
             description.set("min_input_positions", 2);
             for (const char *picture : {"input", "output"}) description.set(picture, format_text(storage, true));

@@ -15,6 +15,7 @@
 
 #include "algorithm/flat_gemm_funcs.h"
 #include "schedules/cpu_implicit_gemm.h"
+#include "schedules/cpu_weight_gradient_implicit_gemm.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
 
@@ -60,8 +61,7 @@ struct CpuWeightGradientCells : CpuSchedule {
 
         for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cell_count}) table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
-        f.staged.update(0).allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane})
-            .vectorize(f.zeroed[0]);
+        clear_gaps(f).vectorize(f.zeroed[0]);
         stage_places(f, true);
         f.staged_input.compute_at(f.part_sum, segment).hoist_storage(f.partial, work).bound_extent(v.lane, f.lanes)
             .vectorize(v.place, width, TailStrategy::RoundUp);

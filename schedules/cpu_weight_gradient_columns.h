@@ -17,20 +17,10 @@
 
 namespace conv_transpose {
 
-struct CpuWeightGradientColumns : CpuSchedule {
-    static constexpr const char *family = "implicit_gemm";
-    template <typename T>
-    using GeneratorParam = Halide::GeneratorParam<T>;
-
-    /// The register tile: vectors of input channels, one or two, and columns, 16 or 32.
-    GeneratorParam<int> vectors{"vectors", 2}, outputs{"outputs", 32};
-    GeneratorParam<int> min_in_channels{"min_in_channels", 1}, max_in_channels{"max_in_channels", 0};
-
+struct CpuWeightGradientColumns : CpuWeightGradientByMatrices {
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
-        const int vector = target.natural_vector_size<float>();
-        f.lanes = vectors * vector, f.outputs = outputs;
-        f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true, .only_seen = true,
-                  .joined_terms = true, .tile_pairs = 16};
+        set_tile(f, target);
+        f.size.joined_terms = true;
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -59,8 +49,7 @@ struct CpuWeightGradientColumns : CpuSchedule {
             table.compute_at(f.part_sum, segment);
         f.cell_places.vectorize(v.place, width, whole).update().allow_race_conditions().vectorize(f.placed[0]);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
-        f.staged.update(0).allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane})
-            .vectorize(f.zeroed[0]);
+        clear_gaps(f).vectorize(f.zeroed[0]);
         stage_spots(f);
         stage_runs(f, segment, work);
 

@@ -45,6 +45,12 @@ inline void pair_input(FlatWeightGradientFuncs &f) {
     f.input_pairs.bound_extent(v.pair, 2).bound_extent(v.lane, f.lanes).unroll(v.pair);
 }
 
+/// Zeros in gaps of the output gradient.
+inline Halide::Stage clear_gaps(FlatWeightGradientFuncs &f) {
+    return f.staged.update(0).allow_race_conditions()
+        .reorder({f.zeroed[0], f.zeroed[1], f.v.summed, f.zeroed[2], f.v.plane});
+}
+
 /// Copies of the input: blocks of vectors of cells that are turned in registers, or vectors of channels where those are neighbours.
 inline void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) {
     using namespace Halide;
@@ -138,8 +144,7 @@ struct CpuWeightGradientProduct : CpuSchedule {
         for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows, f.cells_before, f.cell_places})
             table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
-        Stage zeros = f.staged.update(0);
-        zeros.allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane});
+        Stage zeros = clear_gaps(f);
         if (depthwise) {
             f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group);
             zeros.vectorize(v.summed, width, TailStrategy::RoundUp);
@@ -228,8 +233,7 @@ struct CpuWeightGradientEntries : CpuSchedule {
             table.compute_at(f.partial, work);
         f.cell_places.update().allow_race_conditions().vectorize(f.placed[0]);
         f.staged.compute_at(f.partial, work);
-        f.staged.update(0).allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane})
-            .vectorize(f.zeroed[0]);
+        clear_gaps(f).vectorize(f.zeroed[0]);
         stage_places(f, true, f.output_rows_are_dense);
         stage_channels(f, static_cast<int>(f.copies.size()) - 1);
         f.staged_input.compute_at(f.partial, work).bound_extent(v.lane, f.lanes)

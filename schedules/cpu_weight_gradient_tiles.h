@@ -1,9 +1,9 @@
 // Schedule: the weight gradient by matrix instructions on the CPU, Intel's AMX, in bfloat16, for pictures of any rank and layout,
 // every attribute of the problem a run-time value.
 //
-// Xeon (Sapphire Rapids), one thread, beside others, 2026-11-30, channels_first, percent of the 2 TFLOP/s that products alone reach:
-// k4 s2 96->96, 2 of 40x40, 20 %, k16 s8 1-D 144->144, 2 of 400, 15 %, k4 s2 64->9 240x320 15 %. Copies of both pictures, and tile
-// registers that are loaded, are most of the time.
+// Xeon (Sapphire Rapids), one thread, beside others, 2026-11-30, channels_first, percent of the 2 TFLOP/s that products alone
+// reach: k4 s2 96->96, 2 of 40x40, 20 %, k16 s8 1-D 144->144, 2 of 400, 15 %, k4 s2 64->9 240x320 15 %. Copies of both pictures,
+// and tile registers that are loaded, are most of the time.
 //
 // Order: a task has channels of both pictures and a part of the tiles. Both pictures are copied once a tile: rows of the output
 // gradient with their cells side by side, a plane for each remainder of a stride, and the input in pairs of cells, with zeros in
@@ -20,31 +20,41 @@
 
 namespace conv_transpose {
 
-/// The loops that a lowering pass makes matrix instructions of (compiler/passes/matrix_tiles.h).
-inline void multiply_tiles(FlatWeightGradientFuncs &f, const Halide::Var &rows, const Halide::Var &columns) {
-    using namespace Halide;
-    const RDom &summed = f.summed_cells;
-    Var mma_m{"mma_m"}, mma_n{"mma_n"};
-    RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
-    f.tile_sum.rename(rows, mma_m).rename(columns, mma_n).reorder(mma_n, mma_m);
-    f.tile_sum.update().rename(rows, mma_m).rename(columns, mma_n).rename(summed[0], mma_k).rename(summed[1], mma_k_outer)
-        .reorder({mma_k, mma_k_outer, mma_n, mma_m, summed[2]});
-}
-
-struct CpuWeightGradientTiles : CpuSchedule {
+struct CpuWeightGradientByMatrices : CpuSchedule {
     static constexpr const char *family = "implicit_gemm";
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
-    /// The register tile: vectors of input channels, one or two, and entries, 16 or 32.
+    /// The register tile: vectors of input channels, one or two, and entries or columns, 16 or 32.
     GeneratorParam<int> vectors{"vectors", 2}, outputs{"outputs", 32};
     GeneratorParam<int> min_in_channels{"min_in_channels", 1}, max_in_channels{"max_in_channels", 0};
 
-    void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
-        const int vector = target.natural_vector_size<float>(), pairs = 16;
+  protected:
+    static constexpr int pairs = 16;  // of cells, that are summed at once
+
+    void set_tile(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
+        const int vector = target.natural_vector_size<float>();
         f.lanes = vectors * vector, f.outputs = outputs;
-        f.size = {.vector = vector, .positions = 2 * pairs, .channels = f.outputs, .channels_in_vectors = true, .only_seen = true,
+        f.size = {.vector = vector, .positions = 1, .channels = f.outputs, .channels_in_vectors = true, .only_seen = true,
                   .tile_pairs = pairs};
+    }
+
+    /// The loops that a lowering pass makes matrix instructions of (compiler/passes/matrix_tiles.h).
+    static void multiply_tiles(FlatWeightGradientFuncs &f, const Halide::Var &rows, const Halide::Var &columns) {
+        using namespace Halide;
+        const RDom &summed = f.summed_cells;
+        Var mma_m{"mma_m"}, mma_n{"mma_n"};
+        RVar mma_k{"mma_k"}, mma_k_outer{"mma_k_outer"};
+        f.tile_sum.rename(rows, mma_m).rename(columns, mma_n).reorder(mma_n, mma_m);
+        f.tile_sum.update().rename(rows, mma_m).rename(columns, mma_n).rename(summed[0], mma_k).rename(summed[1], mma_k_outer)
+            .reorder({mma_k, mma_k_outer, mma_n, mma_m, summed[2]});
+    }
+};
+
+struct CpuWeightGradientTiles : CpuWeightGradientByMatrices {
+    void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
+        set_tile(f, target);
+        f.size.positions = 2 * pairs;
     }
 
     void apply(FlatWeightGradientFuncs &f, const Halide::Target &) const {
@@ -67,8 +77,7 @@ struct CpuWeightGradientTiles : CpuSchedule {
 
         for (Func table : {f.span, f.seen_rows, f.gaps, f.input_rows}) table.compute_at(f.part_sum, segment);
         f.staged.compute_at(f.part_sum, segment).hoist_storage(f.partial, work);
-        f.staged.update(0).allow_race_conditions().reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane})
-            .vectorize(f.zeroed[0]);
+        clear_gaps(f).vectorize(f.zeroed[0]);
         stage_places(f, true, f.output_rows_are_dense);
         turn_places(f);
         stage_input(f, segment, work);

@@ -83,7 +83,7 @@ void FlatGradientTiles::cut(const KernelTraits &k, const Problem &p, int64_t ima
     if (sees_runs && !channels_inside) outputs = round_up(outputs, vector_of(k));
     block_inputs = inputs, block_outputs = outputs;
 
-    // What is copied stays in the second cache.
+    // What is copied stays in the second cache: for matrix instructions in two bytes, on processors that have a larger one.
     constexpr int64_t least = 64;
     const int64_t copied_floats = by_matrices ? 512 << 10 : 96 << 10;
     const int64_t most = by_matrices ? 2048 : k.sum_lanes > 1 ? 4096 : 1024;

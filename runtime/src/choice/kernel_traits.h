@@ -215,8 +215,8 @@ struct Tile {
     int64_t tile_places = 1, fma_percent = 0;
     /// Tiles of places have no gaps between rows; channels and taps are summed as one.
     bool only_cells = false, joined_terms = false;
-    /// Neighbouring taps of a row of the kernel are one run of the picture, which dilated ones are not: a weight gradient's columns,
-    /// or what an input gradient sums as channels.
+    /// Neighbouring taps of a row of the kernel are one run of the picture, which dilated ones are not: a weight gradient's
+    /// columns, or what an input gradient sums as channels.
     bool joins_row_taps = false;
     /// Positions of packed pictures that it multiplies at once.
     int64_t chunk_positions = 1;
