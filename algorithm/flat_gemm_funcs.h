@@ -27,6 +27,9 @@ struct FlatGemmVars {
 struct FlatGemmSizes {
     int vector, positions, channels;
     bool channels_in_vectors = false, turned = false, depthwise = false, turns_copies = false;
+    /// Places are in vectors, and pictures of any layout: where channels lie side by side, vectors of them are turned as they are
+    /// copied.
+    bool places_of_any_layout = false;
     /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. Of those,
     /// and of joined terms, at most so many are summed at once.
     int entries = 0, chunk = 0;
@@ -56,7 +59,7 @@ struct FlatGemmSizes {
     bool keeps_type() const { return pairs || pairs_of_cells || tile_pairs > 0; }
     /// Rows of cells are filled up to a multiple of so many.
     int cells_together() const { return pairs_of_cells ? 2 : 1; }
-    bool any_layout() const { return channels_in_vectors && !turned; }
+    bool any_layout() const { return places_of_any_layout || (channels_in_vectors && !turned); }
     /// Results of a register tile are stored before the next one's are computed; of few places what that takes a tile would be
     /// most of the time (vectors of channels, 12 or 16 places: 1.1 to 2.8 times as long; Sapphire Rapids, 2026-11-29).
     bool stores_register_tiles() const { return any_layout() && tile_pairs > 0; }
@@ -69,7 +72,7 @@ struct FlatGemmSizes {
     bool leaves_out_vectors() const {
         return channels_in_vectors && !depthwise && channels > vector && positions * channels <= vector * vector;
     }
-    int places_in_vector() const { return any_layout() ? 1 : vector; }
+    int places_in_vector() const { return channels_in_vectors && !turned ? 1 : vector; }
 };
 
 struct FlatGemmFuncs {
@@ -117,6 +120,8 @@ struct FlatGemmFuncs {
     Halide::Func turned_cells{"turned_cells"}, turned_results{"turned_results"};
     /// Channels in vectors: of what is read and what is written they lie side by side.
     Halide::Expr reads_vectors, writes_vectors;
+    /// Places in vectors: of what is read and what is written elements of a row lie side by side.
+    Halide::Expr reads_rows, writes_rows;
     /// (place, lane, panel, phase, chunk, segment, tile, group), float32; and the same of all chunks.
     Halide::Func sum{"sum"}, result{"result"};
     /// What is stored of it, where register tiles are stored at once; and (phase along x, segment) -> the first and the last cell

@@ -286,12 +286,13 @@ class Staging {
 template <class Tensor>
 void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture, const Load &load, bool places_inside = false) {
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
+    f.reads_rows = picture.dim(0).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
     if (f.size.taps_inside()) staging.copy_places(false);
     else if (f.size.joined_terms && f.size.any_layout()) staging.copy_spots();
     else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
-    else if (f.size.tile_pairs > 0) staging.copy_turned_places();
+    else if (f.size.tile_pairs > 0 || f.size.places_of_any_layout) staging.copy_turned_places();
     else staging.copy_places(places_inside);
 }
 

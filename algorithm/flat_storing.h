@@ -22,7 +22,7 @@ class Storing {
   public:
     Storing(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish)
         : f_(f), output_(output), places_(places), finish_(finish), rank_(static_cast<int>(places.axes().size())) {
-        f.writes_vectors = output.dim(rank_).stride() == 1;
+        f.writes_vectors = output.dim(rank_).stride() == 1, f.writes_rows = output.dim(0).stride() == 1;
         const std::vector<FlatAxis> &axes = places.axes();
         const FlatGemmVars &v = f.v;
         const Expr first_row = v.row * rows_of_run();

@@ -78,7 +78,8 @@ struct FlatGemmGenerator : DescribedGenerator {
         Halide::Pipeline pipeline = generator.get_pipeline();
         pipeline.add_custom_lowering_pass(new VectorTranspositions);
         if (funcs_.size.tile_pairs > 0) pipeline.add_custom_lowering_pass(new MatrixTiles);
-        if (funcs_.size.stores_register_tiles()) pipeline.add_custom_lowering_pass(new MaskedCopies);
+        if (funcs_.size.any_layout() && target.has_feature(Halide::Target::AVX512_Skylake))
+            pipeline.add_custom_lowering_pass(new MaskedCopies);
         if (has_rounding(target)) pipeline.add_custom_lowering_pass(new Bfloat16Rounding);
     }
 
@@ -101,6 +102,7 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set("rank", rank);
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
         description.set("any_layout", funcs_.size.any_layout() ? "true" : "false");
+        if (funcs_.size.places_of_any_layout) description.set("places_of_any_layout", "true");
         description.set("turns_channels", funcs_.size.turned ? "true" : "false");
         description.set("strict_propagation", "true");
         description.set("weight_layout", "WeightLayout::channel_panels");

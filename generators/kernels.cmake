@@ -138,11 +138,11 @@ macro(conv_transpose_flat_products operation)
             conv_transpose_kernel(${in_rows} vectors=2 channels=4 BASELINE_ONLY)
         endif()
         set(in_vectors LAYOUT any GENERATOR ${operation}_cpu_implicit_gemm_channels rank=3 storage=${format})
-        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AVX2 places=6 ${avx2_in_vectors})
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} ${any_vectors} AVX2 places=6
+            ${avx2_in_vectors})
         conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} ${maybe} places=6 BASELINE_ONLY)
         conv_transpose_small_set_has(f32)
-        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AS narrow ${maybe} places=16 vectors=1
-            AVX2 places=12)
+        conv_transpose_kernel(${operation} ${format} cpu implicit_gemm ${in_vectors} AS narrow ${maybe} vectors=1 ${any_narrow})
     endforeach()
 endmacro()
 # Depthwise, of any attributes and rank: pictures with channels innermost as they lie; places in vectors; where channels are

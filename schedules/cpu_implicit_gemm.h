@@ -123,6 +123,20 @@ inline void stage_turned_channels(FlatGemmFuncs &f) {
         .reorder(v.summed, rest[0], channels, rest[1], v.plane).vectorize(v.summed);
 }
 
+/// The other way round, for places: vectors of channels become vectors of places.
+inline void turn_places(FlatGemmFuncs &f) {
+    using namespace Halide;
+    const FlatGemmVars &v = f.v;
+    const int width = f.size.vector;
+    const RDom &copied = f.copies.back().domain;
+    Var channels{"channels"};
+    f.staged.update(f.copies.back().update).allow_race_conditions()
+        .split(v.summed, channels, v.summed, width, TailStrategy::GuardWithIf)
+        .reorder({copied[0], v.summed, copied[1], channels, copied[2], v.plane}).vectorize(copied[0]).unroll(v.summed);
+    f.turned_cells.compute_at(f.staged, copied[1]).reorder_storage(v.element, v.summed).reorder(v.summed, v.element)
+        .bound_extent(v.element, width).bound_extent(v.summed, width).vectorize(v.summed).unroll(v.element);
+}
+
 /// `of_channels`: lanes are channels, else places.
 template <bool depthwise, bool of_channels>
 struct CpuProduct : CpuSchedule {
@@ -138,6 +152,8 @@ struct CpuProduct : CpuSchedule {
     GeneratorParam<bool> computes_taps{"computes_taps", false};
     /// So many are summed at once, of those and of joined terms, which stay in the first cache.
     GeneratorParam<int> chunk{"chunk", 128};
+    /// Of places, which are of channels_first alone otherwise.
+    GeneratorParam<bool> any_layout{"any_layout", false};
     /// Of channels, for channels_first alone.
     GeneratorParam<bool> turned{"turned", false};
     /// Of channels, for input gradients: tiles have no gaps; channels and taps are summed as one, of pictures as they lie.
@@ -157,7 +173,7 @@ struct CpuProduct : CpuSchedule {
                     .only_cells = only_cells, .pairs = pairs, .tile_pairs = tile_pairs, .fills_tiles = fills_tiles};
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
-                .depthwise = depthwise, .entries = entries, .chunk = chunk, .read_tiles = 8};
+                .depthwise = depthwise, .places_of_any_layout = any_layout, .entries = entries, .chunk = chunk, .read_tiles = 8};
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
@@ -201,6 +217,7 @@ struct CpuProduct : CpuSchedule {
         if (computes_taps) stores.fuse(s.segment, s.tile, work);
         else stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work);
         stores.fuse(work, s.group, work).parallel(work);
+        if (any_layout) stores.specialize(f.whole_vectors && f.writes_rows).vectorize(s.element);
         if (!of_channels || turned) stores.specialize(f.whole_vectors).vectorize(s.element);
         stores.vectorize(s.element);  // some lanes of one
         if (of_channels && !turned) stores.specialize(f.writes_vectors);
@@ -235,6 +252,7 @@ struct CpuProduct : CpuSchedule {
         if (f.size.joined_terms && !turns) f.staged.reorder_storage(v.place, v.plane, v.summed);
         if (!of_channels || (f.size.joined_terms && !turns)) {
             f.staged.vectorize(v.place, f.size.vector, Halide::TailStrategy::RoundUp);
+            if (any_layout) return stage_places(f, true, f.reads_rows), turn_places(f);
             return f.size.any_layout() ? stage_spots(f) : stage_places(f);
         }
         f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place);

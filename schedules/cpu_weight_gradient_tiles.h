@@ -92,21 +92,6 @@ struct CpuWeightGradientTiles : CpuWeightGradientByMatrices {
                                  f.turned_input, f.input_pairs, f.seen_runs, f.tile_sum});
         multiply_tiles(f, v.entry, v.lane);
     }
-
-  private:
-    /// Vectors of channels become vectors of places.
-    void turn_places(FlatWeightGradientFuncs &f) const {
-        using namespace Halide;
-        const FlatGemmVars &v = f.v;
-        const int width = f.size.vector;
-        const RDom &copied = f.copies.back().domain;
-        Var channels{"channels"};
-        f.staged.update(f.copies.back().update).allow_race_conditions()
-            .split(v.summed, channels, v.summed, width, TailStrategy::GuardWithIf)
-            .reorder({copied[0], v.summed, copied[1], channels, copied[2], v.plane}).vectorize(copied[0]).unroll(v.summed);
-        f.turned_cells.compute_at(f.staged, copied[1]).reorder_storage(v.element, v.summed).reorder(v.summed, v.element)
-            .bound_extent(v.element, width).bound_extent(v.summed, width).vectorize(v.summed).unroll(v.element);
-    }
 };
 
 }  // namespace conv_transpose

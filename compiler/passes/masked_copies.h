@@ -1,4 +1,4 @@
-// A lowering pass that copies elements one after the other by masked vectors, for targets with AVX-512.
+// A lowering pass that copies elements, or what is computed of them, one after the other by masked vectors, for targets with AVX-512.
 //
 // What is left of a vector, such as the last channels of a pixel, Halide stores one by one: it uses no masks on x86.
 #ifndef CONV_TRANSPOSE_COMPILER_MASKED_COPIES_H
@@ -9,7 +9,7 @@
 namespace conv_transpose {
 
 /// For add_custom_lowering_pass(): treats serial loops from 0 on whose body, behind conditions that are the same for all of them,
-/// copies one element from a buffer to another, neighbours to neighbours.
+/// computes an element of one buffer from elements of others, neighbours of neighbours.
 class MaskedCopies : public Halide::Internal::IRMutator {
   protected:
     using IRMutator::visit;

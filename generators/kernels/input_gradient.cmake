@@ -96,13 +96,21 @@ conv_transpose_kernel(${row} LAYOUT any AS narrow_pairs ${in_pairs} ${one_vector
 conv_transpose_kernel(${row} LAYOUT ncdhw AS turned_pairs ${in_pairs} turned=true)
 conv_transpose_kernel(${row} LAYOUT ncdhw AS narrow_turned_pairs ${in_pairs} turned=true ${one_vector})
 conv_transpose_matrix_tiles(input_gradient out_channel_multiple)
+set(any_vectors "")
+set(any_narrow only_cells=true joined_terms=true places=10 AVX2 only_cells=false joined_terms=false places=12)
 conv_transpose_flat_products(input_gradient)
+# In channels_last, small pictures, and few channels that are summed over.
+set(any LAYOUT any GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 only_cells=true places=8 ONLY_ON avx512)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${any} AS cells)
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${any} AS joined joined_terms=true fma_percent=74)
 set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned only_cells=true places=8 fma_percent=75
     AVX2 places=6 fma_percent=92)
-# Joined terms of one vector of channels: with AVX-512 0.96 of the time of two, at the mean of 36 layers (EPYC, Zen 4, 2026-11-27).
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined only_cells=true joined_terms=true chunk=256
-    places=8 vectors=1 fma_percent=86 AVX2 places=6 vectors=2 fma_percent=92)
+# Joined terms: two vectors of channels, as processors that multiply two vectors a cycle wait for operands of one: 0.8 of its time
+# (a Xeon, Sapphire Rapids, 38 layers, 2026-11-30), where a vector a cycle is multiplied 1.04 (EPYC, Zen 4, 2026-11-27). Weights
+# of a chunk are 16 KB.
+conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS joined only_cells=true joined_terms=true chunk=128
+    places=8 fma_percent=78 AVX2 places=6 chunk=256 fma_percent=92)
 # Winograd's algorithm, as in cpu_forward.cmake.
 foreach(taps 2 3)
     foreach(taps_h 1 ${taps})

@@ -96,6 +96,8 @@ struct CalledWith {
 
     /// Pictures, and weights that are read as they are given, may have any layout: strides are run-time values.
     bool any_layout = false;
+    /// A flat matrix product of any layout has places in vectors, not channels.
+    bool places_of_any_layout = false;
     /// A flat matrix product's channels are all taps of all channels; what they give is added up afterwards.
     bool computes_taps = false;
     /// A flat matrix product's channels, which lie apart, are turned into vectors, and back.

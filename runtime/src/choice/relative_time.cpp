@@ -32,7 +32,7 @@ class FlatTime {
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
         : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
-          forward_product_(forward_ && !k.packs_groups && !k.any_layout), gradient_product_(!forward_ && !k.packs_groups),
+          forward_product_(forward_ && !k.packs_groups && (!k.any_layout || k.places_of_any_layout)), gradient_product_(!forward_ && !k.packs_groups),
           turns_copies_(k.turns_channels && !k.taps_innermost),
           reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
           writes_apart_(is_apart(written, forward_ ? output_positions(p) : input_positions(p))) {}
@@ -146,9 +146,9 @@ class FlatTime {
     // As FlatGemmSizes (algorithm/flat_gemm_funcs.h) tells.
     bool leaves_out_vectors() const {
         const int64_t panel = k_.weight_channel_multiple, vector = vector_of(k_);
-        const bool in_vectors = !k_.packs_groups && (k_.any_layout || k_.turns_channels);
-        return in_vectors && panel > vector && k_.tile_places * panel <= vector * vector;
+        return !k_.packs_groups && channels_in_vectors() && panel > vector && k_.tile_places * panel <= vector * vector;
     }
+    bool channels_in_vectors() const { return k_.turns_channels || (k_.any_layout && !k_.places_of_any_layout); }
     int64_t entries() const { return channels_.computed * taps(p_); }
 
     // Products with all taps read positions for each block, in runs, which cost as much whatever the channels, and copy what those
@@ -182,8 +182,8 @@ class FlatTime {
     // A register tile's operands in rows, of many channels, do not stay in the first cache.
     double rate() const {
         const double most_near = forward_product_ ? 8000 : 20000;
-        constexpr double far = 0.9, one_vector = 0.88;
-        const bool in_rows = !k_.computes_taps && !k_.any_layout && !k_.turns_channels;
+        constexpr double far = 0.9, one_vector = 0.79;
+        const bool in_rows = !k_.computes_taps && !channels_in_vectors();
         const bool is_far = in_rows && !gradient_product_ && double(k_.tile_places) * channels_.summed > most_near;
         return double(k_.fma_percent) * (is_far ? far : 1) * (has_one_vector() ? one_vector : 1);
     }
@@ -191,8 +191,7 @@ class FlatTime {
     // Whether a register tile reads an operand for each of its sums, and one more, which the caches then deliver too slowly where
     // layers are not small: the rate of such kernels was measured on those.
     bool has_one_vector() const {
-        const bool channels_in_vectors = k_.any_layout || k_.turns_channels;
-        return !k_.packs_groups && (channels_in_vectors ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
+        return !k_.packs_groups && (channels_in_vectors() ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
     }
 
     // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
@@ -207,11 +206,17 @@ class FlatTime {
     // Scattered one by one, or as vectors along rows; whole vectors of channels are turned.
     double copied_element() const {
         const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
+        if (k_.places_of_any_layout) return turned_places();
         if (forward_product_) return !k_.turns_channels ? 17 : by_matrices() ? 6 : 19;
         if (gradient_product_) return gradient_element();
         if (k_.turns_channels) return 35;
         if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
+    }
+    // Vectors of channels are turned, where channels are whole vectors, and other pictures read element by element.
+    double turned_places() const {
+        const bool turns = !reads_apart_ && static_cast<int64_t>(channels_.summed) % vector_of(k_) == 0;
+        return turns || reads_apart_ ? 20 : 40;
     }
     double gradient_element() const {
         if (turns_copies_ && !reads_apart_) return 0;
@@ -248,8 +253,9 @@ class FlatTime {
 
     double stored_element() const {
         if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
+        if (k_.places_of_any_layout) return 35;
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
-        if (k_.any_layout) return writes_apart_ ? 120 : 0;
+        if (k_.any_layout) return writes_apart_ ? 120 : by_matrices() ? 0 : 10;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
         return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * in_vectors();
