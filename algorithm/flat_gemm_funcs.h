@@ -59,12 +59,13 @@ struct FlatGemmSizes {
     bool keeps_type() const { return pairs || pairs_of_cells || tile_pairs > 0; }
     /// Rows of cells are filled up to a multiple of so many.
     int cells_together() const { return pairs_of_cells ? 2 : 1; }
-    bool any_layout() const { return places_of_any_layout || (channels_in_vectors && !turned); }
+    bool channels_of_any_layout() const { return channels_in_vectors && !turned; }
+    bool any_layout() const { return places_of_any_layout || channels_of_any_layout(); }
     /// Results of a register tile are stored before the next one's are computed; of few places what that takes a tile would be
     /// most of the time (vectors of channels, 12 or 16 places: 1.1 to 2.8 times as long; Sapphire Rapids, 2026-11-29).
-    bool stores_register_tiles() const { return any_layout() && tile_pairs > 0; }
+    bool stores_register_tiles() const { return channels_of_any_layout() && tile_pairs > 0; }
     /// Joined terms go through taps, then channels, as weights in channels_first lie, or the other way round.
-    bool taps_inside() const { return joined_terms && !any_layout() && !pairs; }
+    bool taps_inside() const { return joined_terms && !channels_of_any_layout() && !pairs; }
     /// Taps that see only zeros of a register tile's cells are left out.
     bool skips_zeros() const { return only_cells && !joined_terms; }
     /// Vectors of the last panel that no channel has are left out, where half of the registers hold the sums: with more, sums of
@@ -72,7 +73,7 @@ struct FlatGemmSizes {
     bool leaves_out_vectors() const {
         return channels_in_vectors && !depthwise && channels > vector && positions * channels <= vector * vector;
     }
-    int places_in_vector() const { return channels_in_vectors && !turned ? 1 : vector; }
+    int places_in_vector() const { return channels_of_any_layout() ? 1 : vector; }
 };
 
 struct FlatGemmFuncs {

@@ -112,13 +112,13 @@ class Staging {
         const int vector = f_.size.vector;
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr by_cells = seen.back(), by_places = joined(seen);
-        const Expr count = f_.size.any_layout() ? select(f_.reads_vectors, by_cells, by_places) : by_places;
-        const Expr turns = f_.size.any_layout() ? count >= vector && !f_.reads_vectors : count >= vector;
+        const Expr count = f_.size.channels_of_any_layout() ? select(f_.reads_vectors, by_cells, by_places) : by_places;
+        const Expr turns = f_.size.channels_of_any_layout() ? count >= vector && !f_.reads_vectors : count >= vector;
         seen.back() = select(turns, rounded_up(count, vector), 0);
         seen.push_back(select(turns, 0, count));
         begin(seen, count, by_cells);
         add_turned(element(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, true));
-        const Expr most = f_.size.any_layout() ? most_cells() : Halide::min(most_cells(), vector - 1);
+        const Expr most = f_.size.channels_of_any_layout() ? most_cells() : Halide::min(most_cells(), vector - 1);
         const RDom rest({{0, most}, {0, places_.seen_rows()}}, "copied_rest");
         add(1, rest, rest[0], rest[1], span(0) + rest[0], element(span(0) + rest[0], rest[1]));
     }
@@ -206,7 +206,7 @@ class Staging {
         const FlatGemmVars &v = f_.v;
         const int width = f_.size.depthwise ? 1 : f_.size.vector;
         const Expr window = places_.window(), pitch = places_.seen_pitch(), rows = places_.seen_rows();
-        const Expr of_place = f_.size.joined_terms && f_.size.any_layout() ? picture_.dim(rank_).extent() : Expr(1);
+        const Expr of_place = f_.size.joined_terms && f_.size.channels_of_any_layout() ? picture_.dim(rank_).extent() : Expr(1);
         const Expr first = clamp(span(0) - span(2), 0, pitch);
         const Expr whole = f_.size.depthwise ? picture_.dim(rank_).extent() % f_.size.vector == 0 : Internal::const_true();
         const Expr behind_row = (v.row - 1) * pitch + first + of_row(max(v.row - 1, 0), count_column_ + 1);
@@ -274,7 +274,8 @@ class Staging {
         const Expr of_width = of_row(row, rank_ + static_cast<int>(f_.copies.size()));
         r.where(of_width > 0);  // outside of the loop over channels
         r.where(number < of_width);
-        const bool stops_at_last = f_.size.any_layout() && (f_.size.depthwise || f_.size.fills_tiles) && !f_.size.joined_terms;
+        const bool stops_at_last = f_.size.channels_of_any_layout() && (f_.size.depthwise || f_.size.fills_tiles) &&
+                                   !f_.size.joined_terms;
         if (stops_at_last && width == 1)  // most vectors are whole
             r.where(Halide::likely(v.summed < picture_.dim(rank_).extent()));
         f_.staged(place, summed, v.plane, v.segment, v.tile, v.group) = kept(f_.size, value);
@@ -288,11 +289,12 @@ void define_staged(FlatGemmFuncs &f, const Places &places, const Tensor &picture
     f.reads_vectors = picture.dim(static_cast<int>(places.axes().size())).stride() == 1;
     f.reads_rows = picture.dim(0).stride() == 1;
     Staging<Tensor> staging(f, places, picture, load);
-    if (f.size.taps_inside()) staging.copy_places(false);
-    else if (f.size.joined_terms && f.size.any_layout()) staging.copy_spots();
+    if (f.size.places_of_any_layout) staging.copy_turned_places();
+    else if (f.size.taps_inside()) staging.copy_places(false);
+    else if (f.size.joined_terms && f.size.channels_of_any_layout()) staging.copy_spots();
     else if (f.size.turned || f.size.turns_copies) staging.copy_turned();
     else if (f.size.channels_in_vectors && !places_inside) staging.copy_channels();
-    else if (f.size.tile_pairs > 0 || f.size.places_of_any_layout) staging.copy_turned_places();
+    else if (f.size.tile_pairs > 0) staging.copy_turned_places();
     else staging.copy_places(places_inside);
 }
 

@@ -221,7 +221,7 @@ class Storing {
         r.where(panel() * f_.size.channels < channels());
         // Where lanes are in vectors, most vectors are whole; else each lane would be stored by itself.
         const Expr there_is = panel() * f_.size.channels + lane < channels();
-        r.where(f_.size.any_layout() ? Halide::likely(there_is) : there_is);
+        r.where(f_.size.channels_of_any_layout() ? Halide::likely(there_is) : there_is);
         r.where(row(rank_) != 0);
     }
 

@@ -156,6 +156,31 @@ TEST_P(AnyFormat, TurnsPicturesForKernelsOfChannelsFirst) {
     EXPECT_GT(kernels, 0) << "no kernel of channels_first serves channels_last";
 }
 
+// By kernels of any layout on a CPU: vectors of channels become vectors of places as they are copied, where channels are whole
+// vectors and rows are no shorter than one; what is left of a vector of channels is stored by a mask.
+const char *const few_channels[] = {
+    "n1ic32oc3ih3iw21kh4kw4sh2sw2ph1pw1", "n2ic16oc1iw40kw9sw4pw4opw3", "n2g2ic64oc10ih2iw19kh3kw3", "n3ic48oc4ih4iw7kh3kw5dh2dw1",
+    "n1ic24oc5id2ih3iw17kd2kh2kw2sd2sh2sw2", "n2ic9oc41ih3iw18kh3kw3sh3sw3"};
+
+TEST_P(AnyFormat, OfFewChannelsEqualsTheOracleInEachLayout) {
+    if (GetParam() == Device::cuda) GTEST_SKIP() << "vectors of a GPU are threads";
+    int kernels = 0;
+    for (const char *text : few_channels)
+        for (const auto &[read, written] : {std::pair{Layout::channels_last, Layout::channels_last},
+                                            {Layout::channels_last, Layout::channels_first},
+                                            {Layout::channels_first, Layout::channels_last}}) {
+            PlanOptions wanted;
+            wanted.epilogue = {.bias = true, .activation = Activation::relu};
+            wanted.input.layout = read, wanted.output.layout = written;
+            kernels += expect_exact(Problem::parse(text), Operation::forward, wanted, 0, "_any_any_");
+            wanted = {}, wanted.operation = Operation::input_gradient;
+            wanted.input.layout = read, wanted.output.layout = written;
+            kernels += expect_exact(Problem::parse(text), Operation::input_gradient, wanted, 0, "_any_any_");
+            if (HasFailure()) return;
+        }
+    EXPECT_GT(kernels, 0);
+}
+
 // Each sum is 2^16, which float16 does not have.
 TEST_P(AnyFormat, OverflowsToInfinity) {
     const Problem p = Problem::parse("n1ic16oc3iw5kw1");

@@ -1,4 +1,5 @@
-// A lowering pass that copies elements, or what is computed of them, one after the other by masked vectors, for targets with AVX-512.
+// A lowering pass for targets with AVX-512: elements that are copied, or computed of others, one after the other, by masked
+// vectors.
 //
 // What is left of a vector, such as the last channels of a pixel, Halide stores one by one: it uses no masks on x86.
 #ifndef CONV_TRANSPOSE_COMPILER_MASKED_COPIES_H

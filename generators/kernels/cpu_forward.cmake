@@ -70,7 +70,7 @@ set(any_vectors only_cells=true)
 set(any_narrow only_cells=true places=10 AVX2 only_cells=false places=12)
 conv_transpose_flat_products(forward)
 # Few channels in channels_last: vectors are of places, as channels would fill little of one.
-set(few LAYOUT any rank=3 any_layout=true storage=f32)
+set(few LAYOUT any rank=3 any_layout=true)
 conv_transpose_kernel(forward f32 cpu implicit_gemm ${few} AS few vectors=6 channels=4 fma_percent=70 AVX2 vectors=3)
 conv_transpose_kernel(forward f32 cpu implicit_gemm ${few} AS single vectors=12 channels=1 fma_percent=33 AVX2 vectors=6)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=69

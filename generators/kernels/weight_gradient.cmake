@@ -362,7 +362,7 @@ foreach(format f32 ${formats_of_16_bits})
     endif()
     if(format STREQUAL f32)
         conv_transpose_kernel(weight_gradient f32 cpu implicit_gemm LAYOUT ndhwc AS narrow spots=true vectors=1 min_in_channels=1
-            max_in_channels=16 FULL AVX2 max_in_channels=8)
+            max_in_channels=16 AVX2 max_in_channels=8)
     endif()
     conv_transpose_small_set_has(f32)
     conv_transpose_kernel(weight_gradient ${format} cpu implicit_gemm LAYOUT ndhwc ${maybe} storage=${format} spots=true

@@ -32,7 +32,8 @@ class FlatTime {
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
         : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
-          forward_product_(forward_ && !k.packs_groups && (!k.any_layout || k.places_of_any_layout)), gradient_product_(!forward_ && !k.packs_groups),
+          forward_product_(forward_ && !k.packs_groups && (!k.any_layout || k.places_of_any_layout)),
+          gradient_product_(!forward_ && !k.packs_groups),
           turns_copies_(k.turns_channels && !k.taps_innermost),
           reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
           writes_apart_(is_apart(written, forward_ ? output_positions(p) : input_positions(p))) {}
