@@ -116,7 +116,8 @@ struct FlatGemmFuncs {
     /// and (lane, vector, row) of an update before those.
     Halide::Func gaps{"gaps"};
     Halide::RDom zeroed;
-    /// Channels that are turned: (element, summed, vector, row, plane, segment, tile, group), a vector of cells of a row; and
+    /// Channels that are turned: (element, summed, vector, row, plane, segment, tile, group), a vector of cells of a row, or, for
+    /// places, (element, lane, block of channels, vector, row, plane, segment, tile, group); and
     /// (element, lane, vector, row, panel, phase, segment, tile, group) of results.
     Halide::Func turned_cells{"turned_cells"}, turned_results{"turned_results"};
     /// Channels in vectors: of what is read and what is written they lie side by side.

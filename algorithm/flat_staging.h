@@ -64,20 +64,30 @@ class Staging {
         if (any_layout) add_cells();
     }
 
-    /// The same in any layout; where channels lie side by side in whole vectors, blocks of those are turned into vectors of cells.
+    /// The same in any layout; where a vector of channels and more lie side by side, blocks of those are turned into vectors of cells.
     void copy_turned_places() {
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;
         const Expr channels = picture_.dim(rank_).extent();
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr by_cells = seen.back(), by_places = joined(seen);
-        const Expr turns = f_.reads_vectors && channels % vector == 0 && by_cells >= vector;
+        const Expr turns = f_.reads_vectors && channels >= vector && by_cells >= vector;
         seen.pop_back();
         add_widths(seen, select(turns, 0, by_places));
         seen.push_back(select(turns, rounded_up(by_cells, vector), 0));
         begin(seen, select(turns, by_cells, by_places), by_cells);
         copy_found_places([&](const Expr &cell, const Expr &row) { return element(cell, row); });
-        add_turned(element_of(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, promised(v.summed, channels)));
+        // The last block of channels begins early, as the last vector of cells does.
+        const auto channel = [&](const Expr &block, const Expr &lane) -> Expr {
+            return promised(min(block * vector, channels - vector) + lane, channels);
+        };
+        f_.turned_cells(v.element, v.lane, v.chunk, v.vector, v.row, v.plane, v.segment, v.tile, v.group) =
+            element_of(cell_of_vector(v.vector, vector, v.row) + v.element, v.row, channel(v.chunk, v.lane));
+        const Halide::RDom r({{0, vector}, {0, vector}, {0, rounded_up(most_cells(), vector)}, {0, rounded_up(channels, vector)},
+                              {0, places_.seen_rows()}}, "copied_channels");
+        const Expr cell = cell_of_vector(r[2], vector, r[4]) + r[0];
+        add_at(promised(place(cell, r[4]), places_.window()), channel(r[3], r[1]), vector, r, r[2], r[4],
+               f_.turned_cells(r[0], r[1], r[3], r[2], r[4], v.plane, v.segment, v.tile, v.group));
     }
 
     /// These are its two steps: what is copied may depend on the rows that are found.

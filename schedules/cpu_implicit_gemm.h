@@ -132,12 +132,10 @@ inline void turn_places(FlatGemmFuncs &f) {
     const FlatGemmVars &v = f.v;
     const int width = f.size.vector;
     const RDom &copied = f.copies.back().domain;
-    Var channels{"channels"};
-    f.staged.update(f.copies.back().update).allow_race_conditions()
-        .split(v.summed, channels, v.summed, width, TailStrategy::GuardWithIf)
-        .reorder({copied[0], v.summed, copied[1], channels, copied[2], v.plane}).vectorize(copied[0]).unroll(v.summed);
-    f.turned_cells.compute_at(f.staged, copied[1]).reorder_storage(v.element, v.summed).reorder(v.summed, v.element)
-        .bound_extent(v.element, width).bound_extent(v.summed, width).vectorize(v.summed).unroll(v.element);
+    f.staged.update(f.copies.back().update).allow_race_conditions().vectorize(copied[0]).unroll(copied[1])
+        .specialize(f.reads_vectors);
+    f.turned_cells.compute_at(f.staged, copied[2]).reorder_storage(v.element, v.lane).reorder(v.lane, v.element)
+        .bound_extent(v.element, width).bound_extent(v.lane, width).vectorize(v.lane).unroll(v.element);
 }
 
 /// `of_channels`: lanes are channels, else places.

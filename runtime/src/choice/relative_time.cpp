@@ -214,9 +214,9 @@ class FlatTime {
         if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
     }
-    // Vectors of channels are turned, where channels are whole vectors, and other pictures read element by element.
+    // Vectors of channels are turned; fewer channels are read element by element.
     double turned_places() const {
-        const bool turns = !reads_apart_ && static_cast<int64_t>(channels_.summed) % vector_of(k_) == 0;
+        const bool turns = !reads_apart_ && static_cast<int64_t>(channels_.summed) >= vector_of(k_);
         return turns || reads_apart_ ? 20 : 40;
     }
     double gradient_element() const {
