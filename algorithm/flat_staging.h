@@ -64,7 +64,8 @@ class Staging {
         if (any_layout) add_cells();
     }
 
-    /// The same in any layout; where a vector of channels and more lie side by side, blocks of those are turned into vectors of cells.
+    /// The same in any layout; where a vector of channels and more lie side by side, blocks of those are turned into vectors of
+    /// cells.
     void copy_turned_places() {
         const FlatGemmVars &v = f_.v;
         const int vector = f_.size.vector;

@@ -12,9 +12,9 @@
 // interleaved, a row at a time, and stored as whole vectors. Tables hold what divisions would give (rows, taps, cells).
 // - All taps (computes_taps, algorithm/flat_entries.h): positions are read once for all entries, eight register tiles that lie side
 //   by side of a channel, then the next channel's: a line is used up before others of its set of the cache drive it out.
-// - Places in any layout (any_layout): where channels lie side by side, vectors of them are turned into vectors of places as they are
-//   copied, and results are scattered. For few channels, which would fill little of a vector: 2 to 5 times as fast as vectors of
-//   channels (a Xeon, 2026-11-30).
+// - Places in any layout (any_layout): where channels lie side by side, vectors of them are turned into vectors of places as they
+//   are copied, and results are scattered. For few channels, which would fill little of a vector: 2 to 8 times as fast as vectors
+//   of channels (a Xeon, 2026-11-30).
 // - Channels: the summed channels of a place lie side by side, and a register tile is places x vectors of channels: a vector of
 //   weights serves all places, an element of the picture all channels, and both are read in the order in which they lie.
 // - Turned, where channels lie apart: blocks of vectors of cells x vectors of channels are turned by shuffles as they are copied,

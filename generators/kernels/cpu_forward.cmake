@@ -72,7 +72,9 @@ conv_transpose_flat_products(forward)
 # Few channels in channels_last: vectors are of places, as channels would fill little of one.
 set(few LAYOUT any rank=3 any_layout=true)
 conv_transpose_kernel(forward f32 cpu implicit_gemm ${few} AS few vectors=6 channels=4 fma_percent=70 AVX2 vectors=3)
-conv_transpose_kernel(forward f32 cpu implicit_gemm ${few} AS single vectors=12 channels=1 fma_percent=33 AVX2 vectors=6)
+set(single ${few} AS single vectors=12 channels=1 fma_percent=33)
+conv_transpose_kernel(forward f32 cpu implicit_gemm ${single} AVX2 vectors=6)
+conv_transpose_kernel(forward bf16 cpu implicit_gemm ${single} storage=bf16 ONLY_ON avx512_bf16)
 conv_transpose_kernel(forward f32 cpu implicit_gemm LAYOUT ncdhw AS balanced rank=3 vectors=4 channels=5 fma_percent=69
     AVX2 vectors=2 channels=6 fma_percent=89)
 foreach(format f32 ${formats_of_16_bits})

@@ -26,7 +26,8 @@ constexpr double third_cache_floats = 2 << 20;
 // and depthwise problems to 85 and 51 layers (2.5 % and 3.6 %; with AVX2 2.6 % and 2.2 %; EPYC, Zen 4, 2026-11-27); stores of
 // turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28), packing, joined terms and pictures of
 // one pixel of input gradients to 102 (3.0 %, with AVX2 of 45 2.3 %; one thread's tiles, the same day), and since strided rows are
-// read by shuffles, what is copied to 85 (3.8 %, AVX-512, 2026-11-29).
+// read by shuffles, what is copied to 85 (3.8 %, AVX-512, 2026-11-29); places of any layout, kernels of one vector and joined terms
+// of two to 72 in both layouts (4 % to 10 %, with the noise of one run; a Xeon, Sapphire Rapids, 2026-11-30).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -236,10 +237,10 @@ class FlatTime {
         return stride == 1 ? 7 : stride == 2 ? 15 : stride <= 4 ? 20 : 40;
     }
 
-    // A vector of channels is turned, however few there are.
+    // A vector of channels is turned, or stored of a tile, however few there are.
     double stored_channels() const {
         const auto channels = double(channels_.computed);
-        const bool whole = k_.turns_channels && (forward_product_ || by_matrices());
+        const bool whole = k_.turns_channels ? forward_product_ || by_matrices() : by_matrices() && !writes_apart_;
         return whole ? std::max(channels, double(vector_of(k_))) : channels;
     }
 
@@ -256,7 +257,7 @@ class FlatTime {
         if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
         if (k_.places_of_any_layout) return 35;
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
-        if (k_.any_layout) return writes_apart_ ? 120 : by_matrices() ? 0 : 10;
+        if (k_.any_layout) return writes_apart_ ? 120 : by_matrices() ? 10 : 20;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
         return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * in_vectors();
