@@ -115,8 +115,8 @@ function(conv_transpose_matrix_tiles operation channel_multiple)
 endfunction()
 
 # Flat products on CPUs (schedules/cpu_implicit_gemm.h), any attributes and rank: register tiles for numbers of channels, and
-# for few places; then those for any layout and element type, with channels in vectors. Rates with AVX2 are variables, where
-# they were measured.
+# for few places; then those for any layout and element type, with channels in vectors. What differs between operations is a
+# variable: rates with AVX2, where they were measured, and how `any_vectors` and `any_narrow` have their places.
 macro(conv_transpose_flat_products operation)
     set(gemm LAYOUT ncdhw rank=3)
     foreach(format f32 ${formats_of_16_bits})

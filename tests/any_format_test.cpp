@@ -156,8 +156,8 @@ TEST_P(AnyFormat, TurnsPicturesForKernelsOfChannelsFirst) {
     EXPECT_GT(kernels, 0) << "no kernel of channels_first serves channels_last";
 }
 
-// By kernels of any layout on a CPU: vectors of channels become vectors of places as they are copied, where channels are whole
-// vectors and rows are no shorter than one; what is left of a vector of channels is stored by a mask.
+// By kernels of any layout on a CPU: vectors of channels become vectors of places as they are copied, where channels and
+// rows are no fewer than a vector has; what is left of a vector of channels is stored by a mask.
 const char *const few_channels[] = {
     "n1ic32oc3ih3iw21kh4kw4sh2sw2ph1pw1", "n2ic16oc1iw40kw9sw4pw4opw3", "n2g2ic64oc10ih2iw19kh3kw3", "n3ic48oc4ih4iw7kh3kw5dh2dw1",
     "n1ic24oc5id2ih3iw17kd2kh2kw2sd2sh2sw2", "n2ic9oc41ih3iw18kh3kw3sh3sw3"};

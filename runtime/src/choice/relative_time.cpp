@@ -217,8 +217,8 @@ class FlatTime {
     }
     // Vectors of channels are turned; fewer channels are read element by element.
     double turned_places() const {
-        const bool turns = !reads_apart_ && static_cast<int64_t>(channels_.summed) >= vector_of(k_);
-        return turns || reads_apart_ ? 20 : 40;
+        const bool by_elements = !reads_apart_ && static_cast<int64_t>(channels_.summed) < vector_of(k_);
+        return by_elements ? 40 : 20;
     }
     double gradient_element() const {
         if (turns_copies_ && !reads_apart_) return 0;
