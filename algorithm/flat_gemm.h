@@ -1,4 +1,4 @@
-// The sums of flat matrix products (flat_places.h says what those are): tables of taps, and the sum over channels and taps.
+// The sums of flat matrix products (flat_places.h says what those are) over channels and taps.
 #ifndef CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 #define CONV_TRANSPOSE_ALGORITHM_FLAT_GEMM_H
 
@@ -11,65 +11,9 @@
 #include "algorithm/flat_places.h"
 #include "algorithm/flat_staging.h"
 #include "algorithm/flat_storing.h"
+#include "algorithm/flat_tables.h"
 
 namespace conv_transpose::flat_gemm {
-
-/// The tables of taps: so many live ones a phase.
-inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, const Expr &live) {
-    const FlatGemmVars &v = f.v;
-    Expr plane = 0;
-    for (std::size_t d = tap.plane.size(); d-- > 0;) plane = plane * places.axes()[d].planes + tap.plane[d];
-    std::vector<Expr> values{places.shift(tap), plane};
-    values.insert(values.end(), tap.kernel.begin(), tap.kernel.end());
-    for (std::size_t d = 0; f.size.skips_zeros() && d < tap.plane.size(); d++) {
-        values.push_back(first_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
-        values.push_back(last_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
-    }
-    f.taps(v.tap, v.phase) = Halide::Tuple(values);
-    // A phase beyond the last is one without taps.
-    f.live_taps(v.phase) = select(v.phase < places.live_phases(), live, 0);
-}
-
-/// The table of where the cells of a register tile lie: the first and the last coordinate on each axis.
-inline void define_cell_boxes(FlatGemmFuncs &f, const Places &places) {
-    using namespace Halide;
-    const FlatGemmVars &v = f.v;
-    const int rank = static_cast<int>(places.axes().size());
-    f.boxed = RDom({{0, places.row_cells()}, {0, places.rows()}}, "boxed");
-    RDom &r = f.boxed;
-    const FuncRef row = f.cell_rows(r[1], v.tile);
-    r.where(row[rank - 1] >= 0);
-    const Expr number = promised(row[rank - 1] + r[0] * places.cell_step(v.tile), places.most_cells(f.size.vector));
-    std::vector<Expr> none, box;
-    for (int d = 0; d < rank; d++) none.insert(none.end(), {Int(32).max(), -1});
-    f.cell_boxes(v.register_tile, v.tile) = Tuple(none);
-    const FuncRef so_far = f.cell_boxes(number / f.size.positions, v.tile);
-    for (int d = 0; d < rank; d++) {
-        const Expr at = d == 0 ? Expr(r[0]) : row[d - 1];
-        box.insert(box.end(), {min(so_far[2 * d], at), max(so_far[2 * d + 1], at)});
-    }
-    f.cell_boxes(number / f.size.positions, v.tile) = Tuple(box);
-}
-
-/// The tables of cells: of a row's first one, and of where each is. Vectors go beyond a row's end, and repeat its last cell.
-inline void define_cells(FlatGemmFuncs &f, const Places &places) {
-    using namespace Halide;
-    const FlatGemmVars &v = f.v;
-    const int vector = f.size.vector;
-    const Expr number = v.tile * places.rows() + v.row;
-    std::vector<Expr> row = places.row(number);
-    row.back() = select(places.is_row(number), places.first_cell_of(v.row, v.tile), -1);
-    f.cell_rows(v.row, v.tile) = Tuple(row);
-    f.cell_count(v.tile) = places.cells_before(places.rows_of(v.tile), v.tile);
-    f.cell_places(v.place, v.tile) = 0;
-    f.placed = RDom({{0, vector}, {0, rounded_up(places.row_cells(), vector)}, {0, places.rows()}}, "placed");
-    RDom &r = f.placed;
-    const Expr first = f.cell_rows(r[2], v.tile)[row.size() - 1], cell = min(r[1] * vector + r[0], places.row_cells() - 1);
-    r.where(first >= 0);
-    const Expr at = first + cell * places.cell_step(v.tile);
-    f.cell_places(promised(at, places.most_cells(vector)), v.tile) = r[2] * places.pitch() + cell;
-    if (f.size.skips_zeros()) define_cell_boxes(f, places);
-}
 
 /// So much is summed of a tap for a register tile: nothing where it sees zeros alone.
 inline void define_seen_terms(FlatGemmFuncs &f, const Places &places, const Expr &terms) {
@@ -119,100 +63,144 @@ Halide::Func define_joined_panel(FlatGemmFuncs &f, const Tensor &panels, const E
 /// The sum over summed channels and live taps; where a channel sees itself alone, over taps. Panels (lane, summed, kx, ky, kz,
 /// panel + panels * group) are of `channels` channels of a group.
 template <class Tensor>
-void define_sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, const Expr &most_taps, const Expr &summed,
-                const Expr &channels, const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
-    using namespace Halide;
-    const FlatGemmVars &v = f.v;
-    const int rank = static_cast<int>(places.axes().size());
-    const Expr panel = v.panel + rounded_up(channels, f.size.channels) * v.group;
-    std::vector<Expr> index{v.lane};
-    Expr seen_channel, shift, plane, of_spot = 1;
-    const int positions = f.size.positions;
-    Expr beyond = 0;  // what is summed behind a place
-    if (f.size.joins_rows()) {
-        const int together = 2 * f.size.tile_pairs;
-        const Expr kernel_x = panels.dim(2).extent();
-        RDom &r = f.reduced.domain;
-        r = RDom({{0, rounded_up(summed * kernel_x, together) * f.size.tile_pairs}, {0, most_taps / kernel_x}, {0, 2}}, "reduced");
-        f.reduced.summed = r[0], f.reduced.tap = r[1], f.reduced.pair = r[2];
-        f.staged_channels = 1, f.staged_planes = places.planes();
-        const auto tap = [&](int i) -> Expr { return f.taps(promised(r[1] * kernel_x, most_taps), v.phase)[i]; };
-        of_spot = summed, beyond = together;
-        seen_channel = 0, shift = tap(0) * of_spot + r[0] * 2 + r[2], plane = tap(1);
-        index = {v.lane * 2 + r[2], r[0], r[1]};
-    } else if (f.size.joined_terms) {
-        // Panels, and what is staged, are dense: one index counts through channels and taps, or planes.
-        const bool in_spots = !f.size.taps_inside(), is_turned = in_spots && f.size.turned;
-        const int together = f.size.pairs ? 2 : 1;  // of spots, whose channels follow each other
-        const Expr terms = summed / together;
-        const Expr tap = in_spots ? v.term / terms : v.term % most_taps, channel = in_spots ? v.term % terms : v.term / most_taps;
-        if (in_spots) of_spot = is_turned ? rounded_up(summed, f.size.vector) * f.size.vector : summed;
-        f.staged_channels = is_turned ? of_spot : in_spots ? Expr(1) : summed, f.staged_planes = places.planes();
-        f.terms(v.term) = f.taps(tap, 0)[0] * of_spot + f.taps(tap, 0)[1] * of_spot * places.window() +
-                          channel * (in_spots ? Expr(together) : places.planes() * places.window());
-        // In chunks where neighbouring terms read lines of the cache that are far apart.
-        const Expr all = terms * most_taps, chunk = in_spots ? all : share_of(all, f.size.chunk);
-        f.reduced.domain = RDom({{0, chunk}, {0, together}}, "reduced");
-        f.reduced.summed = f.reduced.domain.x, f.reduced.pair = f.reduced.domain.y;
-        // Halide's bounds of a tile's cells count rows that lie between planes and images.
-        if (f.size.only_cells)
-            f.reduced.domain.where(f.reduced.summed < select(v.place / positions * positions < f.cell_count(v.tile), chunk, 0));
-        const Expr term = v.chunk * chunk + f.reduced.summed;
-        if (!in_spots) {
-            f.reduced.domain.where(term < all);
-            f.chunks = RDom(1, rounded_up(all, chunk) - 1, "chunks");
-        }
-        seen_channel = 0, shift = f.terms(promised(term, all)), plane = 0;
-        if (f.size.pairs) shift = shift + f.reduced.pair, index[0] = v.lane * 2 + f.reduced.pair;
-        if (is_turned) seen_channel = promised(shift, of_spot), shift = 0, of_spot = 1;
-        index.push_back(promised(term, terms));
-        index.insert(index.end(), rank, 0);
-    } else {
-        RDom &r = f.reduced.domain;
-        const int together = std::max(f.size.tile_pairs, 1);  // their number is a multiple
-        const Expr pairs = (summed + (f.size.fills_tiles ? 2 * together - 1 : 0)) / (2 * together) * together;
-        r = f.size.pairs ? RDom({{0, pairs}, {0, most_taps}, {0, 2}}, "reduced")
-                         : RDom({{0, summed}, {0, most_taps}}, "reduced");
-        f.reduced.summed = r[0], f.reduced.tap = r[1];
-        const auto tap = [&](int i) -> Expr { return f.taps(r[1], v.phase)[i]; };
-        if (f.size.skips_zeros()) {
-            define_seen_terms(f, places, f.size.pairs ? summed / 2 : summed);
-            r.where(r[0] < f.seen_terms(r[1], v.place / positions, v.phase, v.segment, v.tile));
-        } else {
-            r.where(r[1] < f.live_taps(v.phase));
-        }
-        seen_channel = f.size.depthwise ? v.panel * f.size.channels + v.lane : Expr(r[0]);
-        shift = tap(0), plane = tap(1);
-        index.push_back(r[0]);
-        if (f.size.pairs) {
-            // The most that a copy by vectors writes; no product that a factor of two can be taken from.
-            f.staged_channels = max(rounded_up(summed, f.size.vector) * f.size.vector, 1);
-            f.reduced.pair = r[2];
-            seen_channel = r[0] * 2 + r[2], index[0] = v.lane * 2 + r[2];
-        }
-        for (int d = 0; d < rank; d++) index.push_back(promised(tap(2 + d), panels.dim(2 + d).extent()));
+class Sum {
+  public:
+    Sum(FlatGemmFuncs &f, const Places &places, const Tensor &panels, const Expr &most_taps, const Expr &summed,
+        const Expr &channels)
+        : f_(f), places_(places), panels_(panels), most_taps_(most_taps), summed_(summed), channels_(channels),
+          rank_(static_cast<int>(places.axes().size())) {}
+
+    /// `initial` is what is added to the sum of a channel of a group.
+    void define(const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const FlatGemmSizes &size = f_.size;
+        if (size.joins_rows()) sum_rows_of_taps();
+        else if (size.joined_terms) sum_joined_terms();
+        else sum_taps();
+        if (size.leaves_out_vectors())
+            f_.reduced.domain.where(v.panel * size.channels + v.lane / size.vector * size.vector < channels_);
+        const Expr panel = v.panel + rounded_up(channels_, size.channels) * v.group;
+        multiplied_.push_back(promised(panel, panels_.dim(rank_ + 2).extent()));
+        const Expr first = initial(promised(min(v.panel * size.channels + v.lane, channels_ - 1), channels_), v.group);
+        // Tile registers are cleared sooner than loaded.
+        const bool adds_first = size.tile_pairs > 0;
+        f_.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) =
+            adds_first ? Expr(0.f) : select(v.chunk == 0, first, 0.f);
+        f_.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
+            cast<float>(seen()) * cast<float>(multiplied());
+        const Expr of_first_chunk = f_.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
+        f_.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) =
+            adds_first ? of_first_chunk + first : of_first_chunk;
+        if (f_.chunks.defined())
+            f_.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
+                f_.sum(v.place, v.lane, v.panel, v.phase, f_.chunks.x, v.segment, v.tile, v.group);
     }
-    if (f.size.leaves_out_vectors())
-        f.reduced.domain.where(v.panel * f.size.channels + v.lane / f.size.vector * f.size.vector < channels);
-    index.push_back(promised(panel, panels.dim(rank + 2).extent()));
-    const Expr place = f.size.only_cells ? f.cell_places(v.place, v.tile) : Expr(v.place);
-    const Expr first = initial(promised(min(v.panel * f.size.channels + v.lane, channels - 1), channels), v.group);
-    // Tile registers are cleared sooner than loaded.
-    const bool adds_first = f.size.tile_pairs > 0;
-    f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) =
-        adds_first ? Expr(0.f) : select(v.chunk == 0, first, 0.f);
-    f.sum(v.place, v.lane, v.panel, v.phase, v.chunk, v.segment, v.tile, v.group) +=
-        cast<float>(f.staged(promised(places.seen(place, 0) * of_spot + shift, places.window() * of_spot + beyond), seen_channel,
-                             promised(plane, places.planes()), v.segment, v.tile, v.group)) *
-        cast<float>(f.size.joins_rows()  ? Expr(define_joined_panel(f, panels, summed)(index))
-                    : f.size.fills_tiles ? Expr(define_filled_panel(f, panels)(index))
-                                         : Expr(panels(index)));
-    const Expr of_first_chunk = f.sum(v.place, v.lane, v.panel, v.phase, 0, v.segment, v.tile, v.group);
-    f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) = adds_first ? of_first_chunk + first : of_first_chunk;
-    if (f.chunks.defined())
-        f.result(v.place, v.lane, v.panel, v.phase, v.segment, v.tile, v.group) +=
-            f.sum(v.place, v.lane, v.panel, v.phase, f.chunks.x, v.segment, v.tile, v.group);
-}
+
+  private:
+    FlatGemmFuncs &f_;
+    const Places &places_;
+    const Tensor &panels_;
+    const Expr most_taps_, summed_, channels_;
+    const int rank_;
+
+    /// A product's factors: of a panel, an element; of what is staged, as spots of so many elements, what a place sees so far
+    /// behind it, where a window has some elements more.
+    std::vector<Expr> multiplied_;
+    Expr channel_ = 0, shift_, plane_, of_spot_ = 1, beyond_ = 0;
+
+    Expr seen() const {
+        const FlatGemmVars &v = f_.v;
+        const Expr place = f_.size.only_cells ? f_.cell_places(v.place, v.tile) : Expr(v.place);
+        const Expr at = places_.seen(place, 0) * of_spot_ + shift_;
+        return f_.staged(promised(at, places_.window() * of_spot_ + beyond_), channel_, promised(plane_, places_.planes()),
+                         v.segment, v.tile, v.group);
+    }
+    Expr multiplied() const {
+        return f_.size.joins_rows()  ? Expr(define_joined_panel(f_, panels_, summed_)(multiplied_))
+               : f_.size.fills_tiles ? Expr(define_filled_panel(f_, panels_)(multiplied_))
+                                     : Expr(panels_(multiplied_));
+    }
+
+    // Rows of the kernel by matrix instructions: the channels of a row's taps lie side by side.
+    void sum_rows_of_taps() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int together = 2 * f_.size.tile_pairs;
+        const Expr kernel_x = panels_.dim(2).extent();
+        RDom &r = f_.reduced.domain;
+        r = RDom({{0, rounded_up(summed_ * kernel_x, together) * f_.size.tile_pairs}, {0, most_taps_ / kernel_x}, {0, 2}},
+                 "reduced");
+        f_.reduced.summed = r[0], f_.reduced.tap = r[1], f_.reduced.pair = r[2];
+        f_.staged_channels = 1, f_.staged_planes = places_.planes();
+        const auto tap = [&](int i) -> Expr { return f_.taps(promised(r[1] * kernel_x, most_taps_), v.phase)[i]; };
+        of_spot_ = summed_, beyond_ = together;
+        shift_ = tap(0) * of_spot_ + r[0] * 2 + r[2], plane_ = tap(1);
+        multiplied_ = {v.lane * 2 + r[2], r[0], r[1]};
+    }
+
+    // One index counts through channels and taps, or planes: panels, and what is staged, are dense.
+    void sum_joined_terms() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const bool in_spots = !f_.size.taps_inside(), is_turned = in_spots && f_.size.turned;
+        const int together = f_.size.pairs ? 2 : 1;  // of spots, whose channels follow each other
+        const Expr terms = summed_ / together;
+        const Expr tap = in_spots ? v.term / terms : v.term % most_taps_;
+        const Expr channel = in_spots ? v.term % terms : v.term / most_taps_;
+        if (in_spots) of_spot_ = is_turned ? rounded_up(summed_, f_.size.vector) * f_.size.vector : summed_;
+        f_.staged_channels = is_turned ? of_spot_ : in_spots ? Expr(1) : summed_, f_.staged_planes = places_.planes();
+        f_.terms(v.term) = f_.taps(tap, 0)[0] * of_spot_ + f_.taps(tap, 0)[1] * of_spot_ * places_.window() +
+                           channel * (in_spots ? Expr(together) : places_.planes() * places_.window());
+        // In chunks where neighbouring terms read lines of the cache that are far apart.
+        const Expr all = terms * most_taps_, chunk = in_spots ? all : share_of(all, f_.size.chunk);
+        f_.reduced.domain = RDom({{0, chunk}, {0, together}}, "reduced");
+        f_.reduced.summed = f_.reduced.domain.x, f_.reduced.pair = f_.reduced.domain.y;
+        // Halide's bounds of a tile's cells count rows that lie between planes and images.
+        const Expr first_place = v.place / f_.size.positions * f_.size.positions;
+        if (f_.size.only_cells)
+            f_.reduced.domain.where(f_.reduced.summed < select(first_place < f_.cell_count(v.tile), chunk, 0));
+        const Expr term = v.chunk * chunk + f_.reduced.summed;
+        if (!in_spots) {
+            f_.reduced.domain.where(term < all);
+            f_.chunks = RDom(1, rounded_up(all, chunk) - 1, "chunks");
+        }
+        shift_ = f_.terms(promised(term, all)), plane_ = 0;
+        multiplied_ = {v.lane};
+        if (f_.size.pairs) shift_ = shift_ + f_.reduced.pair, multiplied_[0] = v.lane * 2 + f_.reduced.pair;
+        if (is_turned) channel_ = promised(shift_, of_spot_), shift_ = 0, of_spot_ = 1;
+        multiplied_.push_back(promised(term, terms));
+        multiplied_.insert(multiplied_.end(), rank_, 0);
+    }
+
+    void sum_taps() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        RDom &r = f_.reduced.domain;
+        const int together = std::max(f_.size.tile_pairs, 1);  // their number is a multiple
+        const Expr pairs = (summed_ + (f_.size.fills_tiles ? 2 * together - 1 : 0)) / (2 * together) * together;
+        r = f_.size.pairs ? RDom({{0, pairs}, {0, most_taps_}, {0, 2}}, "reduced")
+                          : RDom({{0, summed_}, {0, most_taps_}}, "reduced");
+        f_.reduced.summed = r[0], f_.reduced.tap = r[1];
+        if (f_.size.skips_zeros()) {
+            define_seen_terms(f_, places_, f_.size.pairs ? summed_ / 2 : summed_);
+            r.where(r[0] < f_.seen_terms(r[1], v.place / f_.size.positions, v.phase, v.segment, v.tile));
+        } else {
+            r.where(r[1] < f_.live_taps(v.phase));
+        }
+        const auto tap = [&](int i) -> Expr { return f_.taps(r[1], v.phase)[i]; };
+        channel_ = f_.size.depthwise ? v.panel * f_.size.channels + v.lane : Expr(r[0]);
+        shift_ = tap(0), plane_ = tap(1);
+        multiplied_ = {v.lane, r[0]};
+        if (f_.size.pairs) {
+            // The most that a copy by vectors writes; no product that a factor of two can be taken from.
+            f_.staged_channels = max(rounded_up(summed_, f_.size.vector) * f_.size.vector, 1);
+            f_.reduced.pair = r[2];
+            channel_ = r[0] * 2 + r[2], multiplied_[0] = v.lane * 2 + r[2];
+        }
+        for (int d = 0; d < rank_; d++) multiplied_.push_back(promised(tap(2 + d), panels_.dim(2 + d).extent()));
+    }
+};
 
 }  // namespace conv_transpose::flat_gemm
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "Halide.h"
-#include "algorithm/flat_gemm.h"
+#include "algorithm/flat_places.h"
+#include "algorithm/flat_staging.h"
+#include "algorithm/flat_tables.h"
 
 namespace conv_transpose::flat_gemm {
 

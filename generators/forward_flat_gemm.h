@@ -52,7 +52,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
             SumOfEntries(f, places, input, kernel, load).define(weight, channels, initial);
         } else {
             define_staged(f, places, input, load);
-            define_sum(f, places, weight, product(most), summed, channels, initial);
+            Sum(f, places, weight, product(most), summed, channels).define(initial);
         }
         const Finish finish = [&](const Expr &sum) { return this->rounded(activate(sum, activation, slope), this->get_target()); };
         f.empty = Halide::Func("empty");

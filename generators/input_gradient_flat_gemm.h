@@ -46,7 +46,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         define_taps(f, places, tap, product(kernel));
         if (f.size.only_cells) define_cells(f, places);
         define_staged(f, places, output_gradient, this->load(this->get_target()));
-        define_sum(f, places, weight, product(kernel), summed, channels, [](const Expr &, const Expr &) { return 0.f; });
+        Sum(f, places, weight, product(kernel), summed, channels).define([](const Expr &, const Expr &) { return 0.f; });
         define_stores(f, result, places, [&](const Expr &sum) { return this->rounded(sum, this->get_target()); });
     }
 
