@@ -1,5 +1,4 @@
-// What a tensor-core schedule of a gather sees, be it the forward operation or the input gradient: the named
-// Funcs and the tile sizes.
+// What a tensor-core schedule of the forward operation sees: the named Funcs and the tile sizes.
 #ifndef CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_FUNCS_H
 #define CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_FUNCS_H
 
@@ -9,15 +8,14 @@
 namespace conv_transpose {
 
 /// Dimensions of the staged operands. `value` counts the four input channels of a 16-byte row, `k4` such
-/// groups, and `part` the planes: the two TF32 parts of an operand in tf32x3 (one part in tf32), in an input
-/// gradient for each phase. `row` counts the rows of a tile: 64 for every horizontal phase, which are
-/// channels, or channels of several picture rows; `row_block` counts tiles.
+/// groups, and `part` the two TF32 parts of an operand in tf32x3 (one part in tf32). `row` counts the rows of a
+/// tile: 64 for every horizontal phase, which are channels, or channels of several picture rows; `row_block`
+/// counts tiles.
 struct TensorCoreVars {
     Halide::Var value{"value"}, k4{"k4"}, part{"part"}, row{"row"}, row_block{"row_block"}, phase_y{"phase_y"};
 };
 
-/// The reduction: four channels, groups of them, taps, and products of planes: in tf32x3 three for the parts,
-/// in an input gradient one for every phase.
+/// The reduction: four channels, groups of them, taps, and products of parts: three in tf32x3.
 struct TensorCoreReduction {
     Halide::RDom domain;
     Halide::RVar value, k4, tap_x, tap_y, product;
@@ -31,7 +29,6 @@ struct TensorCoreFuncs {
     int phases_x = 1, phases_y = 1;
     int taps_x = 1, taps_y = 1;  ///< of the staged weights: the most that a phase has
     int parts = 1;
-    int planes = 1;  ///< of a staged operand: its parts, in an input gradient those of every phase
     int picture_rows = 1;  ///< picture rows in the rows of a tile
     int row_phases_x = 1, row_phases_y = 1;  ///< of the sub-pixel form, where a cell's positions are rows of a tile
     int row_phases() const { return row_phases_x * row_phases_y; }
@@ -46,10 +43,9 @@ struct TensorCoreFuncs {
     Halide::Func sum;      ///< (cell x, row, row_block, y, group, batch); y counts sets of `picture_rows` rows
     Halide::Func output;   ///< (x, y, channel, group, batch)
 
-    /// Sums over groups of four channels, taps and products; in tf32x3 there are three, each so often.
-    void sum_over(const Halide::Expr &groups_of_four, int times) {
-        r.domain = Halide::RDom(
-            {{0, 4}, {0, groups_of_four}, {0, taps_x}, {0, taps_y}, {0, (parts == 1 ? 1 : 3) * times}}, "r");
+    /// Sums over groups of four channels, taps and products.
+    void sum_over(const Halide::Expr &groups_of_four) {
+        r.domain = Halide::RDom({{0, 4}, {0, groups_of_four}, {0, taps_x}, {0, taps_y}, {0, parts == 1 ? 1 : 3}}, "r");
         r.value = r.domain[0], r.k4 = r.domain[1], r.tap_x = r.domain[2], r.tap_y = r.domain[3], r.product = r.domain[4];
     }
     /// Which part of an operand a product has: the first product has the weight's small part, the second the picture's. Those

@@ -83,6 +83,14 @@ struct FlatGemmGenerator : DescribedGenerator {
         if (has_rounding(target)) pipeline.add_custom_lowering_pass(new Bfloat16Rounding);
     }
 
+    /// A search is for constant attributes, in float32, and its kernel stands before those of any attributes.
+    void search_product(SearchSpace &space, int channels_computed, const Halide::Target &target, bool is_gradient) const {
+        const SearchedProblem searched = problem.searched(target);
+        if (searched.kernel_x == 0 || storage != Storage::f32) return;
+        schedule_params.search_space(space, channels_computed, searched.vector_registers, is_gradient);
+        space.choose(fma_percent, {0});
+    }
+
     void declare_shapes(Tensor &picture, Tensor &weight) {
         if (funcs_.size.any_layout()) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);

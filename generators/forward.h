@@ -77,6 +77,8 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         for (const char *tensor : {"input", "weight", "output"})
             if (storage != Storage::f32) description.set(tensor, format_text(storage));
         schedule_params.describe(description);
+        if constexpr (requires { schedule_params.tile_cells(this->target); })
+            description.set("tile_places", schedule_params.tile_cells(this->target));
         // These schedules have constant strides.
         if constexpr (requires { schedule_params.block_cells(); }) {
             const auto [rows, columns] = schedule_params.block_cells();

@@ -69,6 +69,10 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
 
+    void search_space(SearchSpace &space) const override {
+        if constexpr (!Schedule::is_depthwise) this->search_product(space, this->problem.out_channels, this->target, false);
+    }
+
     void describe(KernelDescription &description) override {
         this->describe_product(description, Family::forward, Family::flat_forward, this->target);
     }

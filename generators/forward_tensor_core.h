@@ -114,7 +114,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
 
     void describe_problem(TensorCoreFuncs &f) const {
         if (const std::string reason = reason_against(); !reason.empty()) throw std::invalid_argument(reason);
-        f.parts = f.planes = parts, f.picture_rows = picture_rows;
+        f.parts = parts, f.picture_rows = picture_rows;
         if (sub_pixel) {
             f.row_phases_x = problem.stride_w, f.row_phases_y = problem.stride_h;
             f.x_axis = cells_axis(problem.kernel_w, problem.stride_w);
@@ -155,7 +155,7 @@ class ForwardTensorCore : public Halide::Generator<ForwardTensorCore<Schedule>>,
         using Halide::Expr;
         const GatherVars &v = f_.v;
         const TensorCoreVars &t = f_.t;
-        f_.sum_over(groups_of_four(), 1);
+        f_.sum_over(groups_of_four());
         const TensorCoreReduction &r = f_.r;
         const Expr phase_x = t.row / 64, phase_y = v.y % f_.phases_y;
         // Where a phase has fewer taps: none is computed. The vertical phase is not known when taps are unrolled; there

@@ -59,6 +59,10 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient); }
 
+    void search_space(SearchSpace &space) const override {
+        if constexpr (!Schedule::is_depthwise) this->search_product(space, this->problem.in_channels, this->target, true);
+    }
+
     void describe(KernelDescription &description) override {
         this->describe_product(description, Family::input_gradient, Family::flat_input_gradient, this->target);
     }

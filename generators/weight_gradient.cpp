@@ -4,7 +4,6 @@
 #include "generators/weight_gradient_pictures.h"
 #include "generators/weight_gradient_product.h"
 #include "generators/weight_gradient_tensor_core.h"
-#include "schedules/cpu_weight_gradient_channels.h"
 #include "schedules/cuda_weight_gradient_channels.h"
 #include "schedules/cuda_weight_gradient_dense.h"
 #include "schedules/cuda_weight_gradient_general.h"
@@ -14,7 +13,6 @@
 
 using namespace conv_transpose;
 
-HALIDE_REGISTER_GENERATOR(WeightGradient<CpuWeightGradientChannels>, weight_gradient_cpu_channels)
 HALIDE_REGISTER_GENERATOR(WeightGradient<CudaWeightGradientGeneral>, weight_gradient_cuda_general)
 HALIDE_REGISTER_GENERATOR(WeightGradient<CudaWeightGradientDense>, weight_gradient_cuda_dense)
 HALIDE_REGISTER_GENERATOR(WeightGradientProduct<CudaWeightGradientProduct>, weight_gradient_cuda_product)

@@ -47,9 +47,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
     void schedule() {
         declare_shapes();
         schedule_params.apply(funcs_, this->target);
-        if (this->get_target().has_gpu_feature())
-            add_cuda_core_passes(this->get_pipeline(), schedule_params,
-                                 {.separate_registers = true, .load_offsets = true});
+        add_cuda_core_passes(this->get_pipeline(), schedule_params, {.separate_registers = true, .load_offsets = true});
     }
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
@@ -67,7 +65,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
   private:
     WeightGradientFuncs funcs_;
 
-    bool by_rows() const { return taps_see_rows(this->get_target()); }
+    bool by_rows() const { return problem.run_time_attributes(); }
 
     // Tiles that reach beyond the last channel, and chunks beyond the last row, compute what nobody stores.
     static Halide::Expr inside(const Halide::Expr &index, const Halide::Internal::Dimension &dimension) {

@@ -80,6 +80,14 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
 
     std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
 
+    /// A search is for constant attributes, in float32.
+    void search_space(SearchSpace &space) const override {
+        const SearchedProblem searched = problem.searched(this->target);
+        if (searched.kernel_x == 0 || storage != Storage::f32) return;
+        if constexpr (requires { schedule_params.search_space(space, searched.in_channels, searched.vector_registers); })
+            if (!Schedule::is_depthwise) schedule_params.search_space(space, searched.in_channels, searched.vector_registers);
+    }
+
     void describe(KernelDescription &description) override {
         problem.describe(Family::weight_gradient, this->target, description);
         description.set_family(Family::flat_weight_gradient);

@@ -32,11 +32,13 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_IMPLICIT_GEMM_H
 
+#include <algorithm>
 #include <vector>
 
 #include "algorithm/flat_gemm_funcs.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 
@@ -142,6 +144,7 @@ inline void turn_places(FlatGemmFuncs &f) {
 template <bool depthwise, bool of_channels>
 struct CpuProduct : CpuSchedule {
     static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
+    static constexpr bool is_depthwise = depthwise;
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -175,6 +178,26 @@ struct CpuProduct : CpuSchedule {
         const int entries = computes_taps ? int(channels) : 0;
         return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
                 .depthwise = depthwise, .places_of_any_layout = any_layout, .entries = entries, .chunk = chunk, .read_tiles = 8};
+    }
+
+    /// Of channels_first, for so many channels of a group that are computed.
+    void search_space(SearchSpace &space, int channels_computed, int vector_registers, bool is_gradient) const {
+        const int vector = vector_registers / 2;  // 16 lanes with AVX-512, of 32 registers, and 8 with AVX2
+        const int vectors = space.choose(this->vectors, {1, 2, 3, 4, 6, 8, 12});
+        int others, tile_channels;
+        if (of_channels) {
+            others = space.choose(places, {2, 4, 6, 8, 10, 12, 14, 16}), tile_channels = vectors * vector;
+            space.choose(turned, {true});
+            const bool is_joined = is_gradient && space.choose(joined_terms, {false, true});
+            const bool by_cells = space.choose(only_cells, {false, true});
+            space.require("joined terms are of cells alone", by_cells || !is_joined);
+        } else {
+            others = tile_channels = space.choose(channels, {1, 2, 3, 4, 5, 6, 8, 12, 16});
+        }
+        const int sums = vectors * others;
+        space.require("sums leave registers for operands", sums >= 6 && sums <= vector_registers - 4);
+        space.require("less than half of a tile is idle",
+                      tile_channels < 2 * std::max(channels_computed, of_channels ? vector : 1));
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {

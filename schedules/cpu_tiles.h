@@ -55,6 +55,8 @@ struct CpuTiles : CpuSchedule {
     static constexpr SumIndex sum_index = SumIndex::cells_and_phases;
     static constexpr WeightLayout weight_layout = WeightLayout::channel_tiles;
     int weight_channel_multiple() const { return channels; }
+    /// Cells along a row of a register tile.
+    int tile_cells(const Halide::Target &target) const { return vectors * target.natural_vector_size<float>(); }
     void describe(KernelDescription &description) const {
         description.set("max_out_channels", max_channels);
         description.set("max_in_channels", max_in_channels);

@@ -18,17 +18,27 @@
 #include "schedules/cpu_weight_gradient_implicit_gemm.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 
 struct CpuWeightGradientCells : CpuSchedule {
     static constexpr const char *family = "implicit_gemm";
+    static constexpr bool is_depthwise = false;
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
     /// The register tile: input channels, and entries.
     GeneratorParam<int> channels{"channels", 4}, outputs{"outputs", 6};
     GeneratorParam<int> min_in_channels{"min_in_channels", 1}, max_in_channels{"max_in_channels", 0};
+
+    /// Of groups of so many input channels.
+    void search_space(SearchSpace &space, int in_channels, int vector_registers) const {
+        const int channels = space.choose(this->channels, {1, 2, 3, 4, 6, 8});
+        const int sums = channels * space.choose(outputs, {2, 3, 4, 6, 8});
+        space.require("sums leave registers for operands", sums >= 6 && sums <= vector_registers - 4);
+        space.require("less than half of a tile is idle", channels == 1 || channels < 2 * in_channels);
+    }
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();

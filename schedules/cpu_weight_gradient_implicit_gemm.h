@@ -21,10 +21,13 @@
 #ifndef CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 #define CONV_TRANSPOSE_SCHEDULES_CPU_WEIGHT_GRADIENT_IMPLICIT_GEMM_H
 
+#include <algorithm>
+
 #include "algorithm/flat_gemm_funcs.h"
 #include "schedules/cpu_implicit_gemm.h"
 #include "schedules/shared/kernel_description.h"
 #include "schedules/shared/schedule_defaults.h"
+#include "schedules/shared/search_space.h"
 
 namespace conv_transpose {
 
@@ -97,6 +100,7 @@ inline void store_turned_sums(FlatWeightGradientFuncs &f, const Halide::RVar &wo
 template <bool depthwise>
 struct CpuWeightGradientProduct : CpuSchedule {
     static constexpr const char *family = depthwise ? "depthwise" : "implicit_gemm";
+    static constexpr bool is_depthwise = depthwise;
     template <typename T>
     using GeneratorParam = Halide::GeneratorParam<T>;
 
@@ -111,6 +115,15 @@ struct CpuWeightGradientProduct : CpuSchedule {
     GeneratorParam<bool> spots{"spots", false};
     /// Pairs of cells in bfloat16 are multiplied.
     GeneratorParam<bool> pairs{"pairs", false};
+
+    /// Of groups of so many input channels.
+    void search_space(SearchSpace &space, int in_channels, int vector_registers) const {
+        const int lanes = vector_registers / 2, vectors = space.choose(this->vectors, {1, 2, 3, 4});
+        const int sums = vectors * space.choose(outputs, {2, 4, 6, 8, 10, 12, 14});
+        space.choose(min_in_channels, {1});
+        space.require("sums leave registers for operands", sums >= 6 && sums <= vector_registers - 4);
+        space.require("less than half of a tile is idle", vectors * lanes < 2 * std::max(in_channels, lanes));
+    }
 
     void set_sizes(FlatWeightGradientFuncs &f, const Halide::Target &target) const {
         const int vector = target.natural_vector_size<float>();

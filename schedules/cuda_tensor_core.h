@@ -2,7 +2,7 @@
 //
 // NVIDIA H200, 2026-11-21, TF32. KernelBench 57 (N8 64->64 k3 1024x1024): 2.23 ms, 278 TFLOP/s; the pipe of shared memory and L1 is
 // busy 78 % of the time, the tensor cores 62 %. U-Net's k2 s2 (N8 128->64 256x256): 0.316 ms, 60 % of what memory allows. DCGAN's
-// k4 s2 p1 (N64 512->256 16x16): 0.244 ms, 282 TFLOP/s; its input gradient: 0.228 ms (301 TFLOP/s).
+// k4 s2 p1 (N64 512->256 16x16): 0.244 ms, 282 TFLOP/s.
 //
 // Order of the loops, from the inside:
 // - A tile is 64 channels x cells of one phase. Channels are the rows of the tile, so that columns, of which there are more kinds
@@ -103,7 +103,7 @@ struct CudaTensorCore : TensorCoreSchedule {
     }
 
     int shared_bytes(const TensorCoreFuncs &f) const {
-        const int stage = (staged_columns(f) * staged_rows(f) + staged_weights(f)) * chunk() * f.planes;
+        const int stage = (staged_columns(f) * staged_rows(f) + staged_weights(f)) * chunk() * f.parts;
         // At the end eight rows of every warp pass through shared memory.
         const int turned = warpgroups.value() * 4 * 8 * (columns.value() * tile_rows.value() + 8) * f.phases_x;
         return 4 * std::max(stages * (stage + 32), turned);
@@ -244,7 +244,7 @@ struct CudaTensorCore : TensorCoreSchedule {
         const GatherVars &v = f.v;
         const TensorCoreVars &t = f.t;
         f.staged_input.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound(t.value, 0, 4).bound(t.part, 0, f.planes)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.parts)
             .bound_extent(v.x, staged_columns(f)).bound_extent(v.y, staged_rows(f))
             .bound_extent(t.k4, chunk() / 4).bound_extent(v.group, 1).bound_extent(v.batch, 1)
             .vectorize(t.value).never_partition_all();
@@ -256,13 +256,7 @@ struct CudaTensorCore : TensorCoreSchedule {
         } else {
             f.staged_input.fuse(v.x, v.y, rest).fuse(rest, t.k4, rest);
         }
-        // Warps share out the phases, too, neighbouring warps those of a wide row; the parts of a value are
-        // made by the thread that loads it.
-        if (f.planes > f.parts) {
-            Var phase{"phase"};
-            f.staged_input.split(t.part, phase, t.part, f.parts);
-            tile_rows == 1 ? f.staged_input.fuse(phase, rest, rest) : f.staged_input.fuse(rest, phase, rest);
-        }
+        // The parts of a value are made by the thread that loads it.
         if (tile_rows > 1) f.staged_input.split(rest, rest, lane, 32, guard);
         f.staged_input.split(rest, rest, warp, 4 * staging_warpgroups(), guard).split(warp, warpgroup, warp, 4)
             .reorder(staging_order).unroll(rest).unroll(t.part)
@@ -275,7 +269,7 @@ struct CudaTensorCore : TensorCoreSchedule {
         const TensorCoreVars &t = f.t;
         Func staged = f.weights.in(multiplied);
         staged.compute_at(f.sum, pipeline).store_in(MemoryType::GPUShared)
-            .bound(t.value, 0, 4).bound(t.part, 0, f.planes)
+            .bound(t.value, 0, 4).bound(t.part, 0, f.parts)
             .bound_extent(t.row, tile_rows_of(f)).bound(t.phase_y, 0, f.phases_y)
             .bound_extent(v.x, f.taps_x).bound_extent(v.y, f.taps_y).bound_extent(t.k4, chunk() / 4)
             .bound_extent(t.row_block, channel_sets).bound_extent(v.group, 1)

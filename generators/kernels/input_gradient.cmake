@@ -1,17 +1,6 @@
 # Gradient of the input.
 
 set(asynchronous stages=2 single_floats=true)
-# ---- tensor cores, strides, for numbers of channels that fill enough of a tile
-# Two sets of channels that share their pixels were fastest, but would waste the half of 64 channels.
-set(small_pictures columns=8 warpgroups_x=2 separate_registers=true ALLOW_SPILLS)
-set(two_sets in_channel_multiple=128 channel_sets=2 warpgroups=4 blocks=1 ${small_pictures})
-set(one_set in_channel_multiple=64 out_channel_multiple=16 ${small_pictures})
-set(row input_gradient tf32 cuda tensor_core)
-conv_transpose_kernel(${row} AS c128 ${k3s2} ${two_sets} tile_rows=8 FULL H200_TFLOPS 150)
-conv_transpose_kernel(${row} AS c128 ${k4s2} ${two_sets} out_channel_multiple=16 tile_rows=16 H200_TFLOPS 295)
-conv_transpose_kernel(${row} AS c64 ${k3s2} ${one_set} tile_rows=16 blocks=1 FULL H200_TFLOPS 110)
-conv_transpose_kernel(${row} AS c64 ${k4s2} ${one_set} tile_rows=8 FULL H200_TFLOPS 230)
-
 # ---- exact
 set(row input_gradient f32 cuda dense)
 conv_transpose_kernel(${row} ${exact75} lanes_x=16 lanes_y=8 lanes_channel=1 chunk=2 H200_TFLOPS 21.4)

@@ -66,15 +66,13 @@ struct Accepts {
     /// Fewer groups are no vector.
     int64_t min_groups = 1;
     int64_t output_width_multiple = 1, stride_width_multiple = 1;
-    Size2 min_output{}, max_output{};
+    Size2 min_output{};
     /// Where groups fill a vector, kernels whose vectors are groups compute shorter rows faster.
     int64_t min_output_width_of_groups = 0;
     /// Products of input and weight elements.
     int64_t max_products = 0;
     /// It is not worth its while for fewer steps of its loop.
     int64_t min_steps = 0;
-    /// An input gradient's sums of fewer products are not worth its while.
-    int64_t min_terms = 0;
     /// Sizes of the one problem that it was tuned for.
     Size2 exact_input{}, exact_output{};
     /// Indices are 64-bit: one launch may span more than 2^31 elements.
@@ -198,8 +196,6 @@ struct Tile {
     int64_t tile_in_channels = 1, tile_out_channels = 1, tile_taps = 1, tile_groups = 1;
     /// As many blocks or tasks occupy a large machine; the sum is cut into so many parts.
     int64_t wanted_blocks = 1;
-    /// Fewer input positions are not worth a second pass.
-    int64_t positions_worth_a_part = 512;
     /// A weight gradient's bands are a multiple of this high, and rows are filled up to a multiple of this.
     int64_t chunk_rows = 1, chunk_columns = 1;
     /// The axes through which its bands count, the outermost first: 1, rows of a plane; 2, rows of a volume; 3, positions.
@@ -212,8 +208,8 @@ struct Tile {
     bool writes_result = false;
     /// Or as many as a cluster has blocks: the blocks along y are one, and add their parts before they write.
     bool adds_in_clusters = false;
-    /// A flat matrix product's register tile has so many neighbouring places (flat_tiles.h), and full tiles reach so
-    /// many percent of the FMA units' rate, measured.
+    /// A flat matrix product's register tile has so many neighbouring places (flat_tiles.h), one of CpuTiles so many cells of a
+    /// row, and full tiles reach so many percent of the FMA units' rate, measured.
     int64_t tile_places = 1, fma_percent = 0;
     /// Tiles of places have no gaps between rows; channels and taps are summed as one.
     bool only_cells = false, joined_terms = false;

@@ -168,8 +168,6 @@ std::string extent_rejection(const KernelTraits &k, const Problem &p) {
     if (k.splits_steps && k.operation == Operation::forward && block_phases(k, p) > max_grid())
         return "a launch does not take all phases";
     if (taps(p) < k.min_taps) return "the kernel has fewer than " + std::to_string(k.min_taps) + " positions";
-    if (double(p.out_channels / p.groups) * double(taps(p)) < double(k.min_terms))
-        return "a sum has fewer than " + std::to_string(k.min_terms) + " products";
     if (k.max_products && products(p) > k.max_products)
         return "it takes more than " + std::to_string(k.max_products) + " products";
     const Size2 o = output_plane(p);
@@ -181,9 +179,6 @@ std::string extent_rejection(const KernelTraits &k, const Problem &p) {
     if (o.width < k.min_output_width_of_groups && p.groups >= vector_of(k))
         return "output is " + str(o) + ", of groups that fill a vector the kernel needs a width of at least " +
                std::to_string(k.min_output_width_of_groups);
-    if ((k.max_output.height && o.height > k.max_output.height) ||
-        (k.max_output.width && o.width > k.max_output.width))
-        return "output is " + str(o) + ", the kernel takes at most " + str(k.max_output);
     return {};
 }
 

@@ -277,16 +277,19 @@ class FlatTime {
     }
 };
 
-// Register tiles of a vector of cells, each of which computes all of its channels (fitted to 70 layers of five kernels, EPYC,
+// Register tiles of vectors of cells, each of which computes all of its channels (fitted to 70 layers of five kernels, EPYC,
 // 2026-11-23; few channels to 18, 2026-11-24). Each row of an input channel is copied by itself (k4 s2, 64 to 3, 64 of 32x32:
 // 7.6 ms, by products of three channels 5.4; Zen 4, 2026-11-29).
 double time_of_tiles(const KernelTraits &k, const Problem &p) {
     constexpr double element_time = 17, row_time = 900;  // of what is copied, or stored
     constexpr int64_t block_channels = 128;
-    const double cells = double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
-                         double(round_up(ceil_divide(p.width().output(), p.width().stride), vector_of(k)));
+    const auto cells_in_whole = [&](int64_t cells_together) {
+        return double(p.batch) * double(ceil_divide(p.height().output(), p.height().stride)) *
+               double(round_up(ceil_divide(p.width().output(), p.width().stride), cells_together));
+    };
     const int64_t out = p.out_channels / p.groups;
-    const double computed = cells * double(round_up(out, k.weight_channel_multiple));
+    const double computed = cells_in_whole(k.tile_places) * double(round_up(out, k.weight_channel_multiple));
+    const double cells = cells_in_whole(vector_of(k));
     const double phases = double(p.height().stride * p.width().stride), summed = double(p.in_channels / p.groups);
     const double copied = cells * double(ceil_divide(out, block_channels)), stored = cells * double(out) * phases / summed;
     const double rows = double(p.batch) * double(p.height().input) * double(ceil_divide(out, block_channels));

@@ -15,11 +15,12 @@ namespace conv_transpose {
 namespace {
 
 constexpr int64_t max_floats_of_parts = int64_t{64} << 20;
+constexpr int64_t positions_worth_a_part = 512;  // fewer are not worth a second pass
 
 // Enough to occupy the machine; no more than what is worth a second pass.
 int64_t wanted_parts(const Problem &p, const Tile &k) {
     const int64_t wanted = ceil_divide(k.wanted_blocks, blocks_of_part(p, k));
-    return std::max<int64_t>(std::min({wanted, p.batch * input_positions(p) / k.positions_worth_a_part,
+    return std::max<int64_t>(std::min({wanted, p.batch * input_positions(p) / positions_worth_a_part,
                                        max_floats_of_parts / p.weight_elements()}),
                              1);
 }
