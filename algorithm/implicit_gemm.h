@@ -136,6 +136,60 @@ struct StoredElement {
     Expr whole_cells;     ///< whether the output is made of nothing else; the same for all elements
 };
 
+/// Which channel of the output is stored, whether there is such a one, and of which phase.
+struct StoredChannel {
+    Expr product, output, exists;  ///< `product` counts those of the product, whose channels may be phases, too
+    PerAxis phase;
+};
+
+template <class Tensor>
+StoredChannel stored_channel(const GemmFuncs &f, const Tensor &output, const GemmTile &tile, const Geometry &g,
+                             const StoredPlace &place) {
+    const int rank = static_cast<int>(g.cells.size());
+    const Expr channels = output.dim(rank).extent(), channel = place.set * tile.neighbours + place.neighbour;
+    StoredChannel stored{channel, channel, channel < channels, phase_digits(place.phase, g.phases, g.first_phases)};
+    if (g.channel_phases.empty()) return stored;
+    PerAxis counted = g.channel_phases;
+    if (f.channels_last_output) counted.insert(counted.begin(), channels), counted.pop_back();
+    counted[0] = simplify(counted[0] / tile.neighbours);
+    PerAxis at = digits(place.set, counted);
+    at[0] = at[0] * tile.neighbours + place.neighbour;
+    stored.exists = at.back() < (f.channels_last_output ? g.channel_phases.back() : channels);
+    stored.output = f.channels_last_output ? at.front() : at.back();
+    for (std::size_t d = 0; d < g.early.size(); d++) stored.phase[d] = at[d + (f.channels_last_output ? 1 : 0)];
+    return stored;
+}
+
+/// Whether there is an output at a cell's phase: in all that is stored, and in the picture, where that is asked apart; and whether
+/// the output is made of whole cells alone.
+struct StoredConditions {
+    Expr inside, in_picture, whole_cells;
+};
+
+template <class Tensor>
+StoredConditions stored_conditions(const GemmFuncs &f, const Tensor &output, const Geometry &g, const PerAxis &cell,
+                                   const PerAxis &phase, const Halide::RVar &of_run) {
+    using namespace Halide;
+    const int rank = static_cast<int>(g.cells.size());
+    StoredConditions c{cell.back() < output.dim(rank + 2).extent(), Internal::const_true(), Internal::const_true()};
+    for (int d = 0; d < rank; d++) {
+        const Expr at = cell[d] * g.strides[d] + phase[d], extent = output.dim(d).extent();
+        Expr &there = f.spares_conditions ? c.in_picture : c.inside;
+        // Where inputs are cells, kernels are as large as strides: one condition is all phases'.
+        there = (g.in_one_row ? cell[d] < g.cells[d] : at < extent) && there;
+        if (!g.in_one_row) c.whole_cells = c.whole_cells && extent == g.cells[d] * g.strides[d];
+        if (d < static_cast<int>(g.early.size()) && !Internal::is_const_zero(g.early[d]))
+            there = at >= g.early[d] && there, c.whole_cells = c.whole_cells && g.early[d] == 0;
+    }
+    if (g.position_run > 0) c.whole_cells = c.whole_cells && g.runs_are_whole();
+    // No loop is to be shortened by these.
+    const auto not_before = [](const Expr &e, const Expr &first) { return cast<uint32_t>(e - first) < Expr(1u << 31); };
+    if (g.run_margin > 0)
+        c.inside = not_before(of_run, g.run_begin) && not_before(g.run_begin + g.stored_of_run() - 1, of_run) &&
+                   not_before(cell[0], 0) && c.inside;
+    return c;
+}
+
 /// The stores. `finish` makes an output of the sum of a channel and group; `stored` may add how it is stored.
 template <class Tensor>
 void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geometry &g,
@@ -143,57 +197,31 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
                    const std::function<Expr(const Expr &value, const StoredElement &)> &stored) {
     using namespace Halide;
     const int rank = static_cast<int>(g.cells.size());
-    const auto extent = [&](int d) { return Expr(output.dim(d).extent()); };
     const StoredPlace place = define_stored_loops(f, output, tile, g);
-    const auto [position, set, neighbour, phase, block_channel, unit] = place;
     RDom &r = f.stored.domain;
-    const Expr channel = set * tile.neighbours + neighbour;
-    const PerAxis cell = g.run_margin > 0  ? g.cell(unit, r[0])
-                         : tile.has_units  ? g.cell(position - r[0], r[0])
-                                           : g.cell(position);
-    PerAxis of_phase = phase_digits(phase, g.phases, g.first_phases);
-    Expr output_channel = channel, is_channel = channel < extent(rank);
-    if (!g.channel_phases.empty()) {
-        PerAxis counted = g.channel_phases;
-        if (f.channels_last_output) counted.insert(counted.begin(), extent(rank)), counted.pop_back();
-        counted[0] = simplify(counted[0] / tile.neighbours);
-        PerAxis at = digits(set, counted);
-        at[0] = at[0] * tile.neighbours + neighbour;
-        is_channel = at.back() < (f.channels_last_output ? g.channel_phases.back() : extent(rank));
-        output_channel = f.channels_last_output ? at.front() : at.back();
-        for (std::size_t d = 0; d < g.early.size(); d++) of_phase[d] = at[d + (f.channels_last_output ? 1 : 0)];
-    }
-    const auto promised = [&](const Expr &at, int d) { return unsafe_promise_clamped(at, 0, extent(d) - 1); };
+    const StoredChannel channel = stored_channel(f, output, tile, g, place);
+    const PerAxis cell = g.run_margin > 0  ? g.cell(place.unit, r[0])
+                         : tile.has_units  ? g.cell(place.position - r[0], r[0])
+                                           : g.cell(place.position);
+    const StoredConditions conditions = stored_conditions(f, output, g, cell, channel.phase, r[0]);
+    r.where(conditions.inside);
+    if (f.spares_conditions) r.where(conditions.whole_cells || conditions.in_picture);
+    r.where(channel.exists);
+    const auto promised = [&](const Expr &at, int d) {
+        return unsafe_promise_clamped(at, 0, Expr(output.dim(d).extent()) - 1);
+    };
     std::vector<Expr> index;
-    Expr inside = cell.back() < extent(rank + 2), in_picture = Internal::const_true(), whole_cells = in_picture;
-    for (int d = 0; d < rank; d++) {
-        const Expr at = cell[d] * g.strides[d] + of_phase[d];
-        Expr &there = f.spares_conditions ? in_picture : inside;
-        // Where inputs are cells, kernels are as large as strides: one condition is all phases'.
-        there = (g.in_one_row ? cell[d] < g.cells[d] : at < extent(d)) && there;
-        if (!g.in_one_row) whole_cells = whole_cells && extent(d) == g.cells[d] * g.strides[d];
-        if (d < static_cast<int>(g.early.size()) && !Internal::is_const_zero(g.early[d]))
-            there = at >= g.early[d] && there, whole_cells = whole_cells && g.early[d] == 0;
-        index.push_back(promised(at, d));
-    }
-    if (g.position_run > 0) whole_cells = whole_cells && g.runs_are_whole();
-    // No loop is to be shortened by these.
-    const auto not_before = [](const Expr &e, const Expr &first) { return cast<uint32_t>(e - first) < Expr(1u << 31); };
-    if (g.run_margin > 0)
-        inside = not_before(r[0], g.run_begin) && not_before(g.run_begin + g.stored_of_run() - 1, r[0]) && not_before(cell[0], 0) &&
-                 inside;
-    r.where(inside);
-    if (f.spares_conditions) r.where(whole_cells || in_picture);
-    r.where(is_channel);
-    index.insert(index.end(), {promised(output_channel, rank), f.stored.group, promised(cell.back(), rank + 2)});
+    for (int d = 0; d < rank; d++) index.push_back(promised(cell[d] * g.strides[d] + channel.phase[d], d));
+    index.insert(index.end(), {promised(channel.output, rank), f.stored.group, promised(cell.back(), rank + 2)});
     const std::vector<Var> any(rank + 3);
     output(any) = undef(halide_type(f.computed));
-    const Expr there = promised(f.loads_whole_tiles ? min(output_channel, extent(rank) - 1) : output_channel, rank);
-    const Expr value = finish(stored_sum(f, place, channel, r[0]), there, f.stored.group);
+    const Expr last = Expr(output.dim(rank).extent()) - 1;
+    const Expr there = promised(f.loads_whole_tiles ? min(channel.output, last) : channel.output, rank);
+    const Expr value = finish(stored_sum(f, place, channel.product, r[0]), there, f.stored.group);
     // The instruction that stores a tile converts it (compiler/passes/tile_store.h).
     const Expr converted = f.format.on_tensor_cores() ? cast(halide_type(f.computed), value) : store(value, f.computed);
-    output(index) = stored(converted, {position, cell, of_phase, cell.back(), output_channel, f.stored.group, is_channel,
-                                       whole_cells});
+    output(index) = stored(converted, {place.position, cell, channel.phase, cell.back(), channel.output, f.stored.group,
+                                       channel.exists, conditions.whole_cells});
     f.output = output;
     if (!f.format.on_tensor_cores()) return;
     for (int values : {2, 4}) {

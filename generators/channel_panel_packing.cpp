@@ -34,66 +34,17 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
 
     void generate() {
         using namespace Halide;
-        const auto known = [](const Expr &i, const Expr &extent) -> Expr { return unsafe_promise_clamped(i, 0, extent - 1); };
-        const Expr channels = weight.dim(2).extent(), groups = weight.dim(4).extent();
-        const Expr lanes = packed.dim(0).extent();
-        // Of a single pair steps are the same, and the other dimension is that of taps.
-        const Expr step = packed.dim(1).stride(), inner_step = packed.dim(2).stride();
-        const Expr pairs_inside = step > inner_step || (step == inner_step && packed.dim(1).extent() > packed.dim(2).extent());
-        const Expr outer_pair = pairs ? select(pairs_inside, 1, 2) : Expr(1);
-        const Expr inner_pair = pairs ? select(pairs_inside, 2, 1) : Expr(1);
-        const Expr panels = packed.dim(4).extent() / groups;
-        const Expr run = weight.dim(0).extent(), runs = weight.dim(3).extent();
-        // The last pair may have one channel.
-        const Expr taps = select(pairs_inside, packed.dim(1).extent(), packed.dim(2).extent()), summed = run * runs / taps;
-        const Expr outer = pairs ? select(pairs_inside, taps, summed) : packed.dim(1).extent();
-        const Expr inner = pairs ? select(pairs_inside, summed, taps) : packed.dim(2).extent();
-        const auto channel = [&](const Expr &panel, const Expr &lane) -> Expr { return panel % panels * lanes + lane; };
-        const auto given_at = [&](const Expr &element, const Expr &of_channel, const Expr &of_run, const Expr &panel) -> Expr {
-            const Expr value = weight(known(element, run), 0, known(of_channel, channels), known(of_run, runs),
-                                      known(panel / panels, groups));
-            return pairs ? reinterpret<uint16_t>(value) : loaded(value, get_target());
-        };
-        const auto existing = [&](const Expr &panel) { return min(channel(panel, lane_), channels - 1); };
-        place_(element_) = Tuple(element_ / inner, element_ % inner);
+        read_shapes();
+        place_(element_) = Tuple(element_ / inner_, element_ % inner_);
         packed(lane_, Var(), Var(), Var(), Var()) = undef(pairs ? halide_type(given) : Float(32));
-        const auto pack = [&](const Expr &lane, const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
-            const Expr outside = known(of_run * (run / inner) + place_(element)[0], outer);
-            const Expr inside = known(place_(element)[1], inner);
-            const Expr of_pair = pairs ? select(pairs_inside, inside % 2, outside % 2) : Expr(0);
-            const Expr kept = select(channel(panel, lane) < channels, value, cast(value.type(), 0));
-            packed(lane, outside / outer_pair, inside / inner_pair, of_pair, panel) =
-                pairs ? reinterpret(halide_type(given), kept) : kept;
-        };
-        const Expr in_vectors = run >= width && weight.dim(0).stride() == 1;
-        const int natural = get_target().natural_vector_size<float>();
-        const Expr is_wide = in_vectors && run >= natural && lanes % natural == 0;  // which registers hold as a whole
-        for (const int vector : natural > width ? std::vector<int>{natural, width} : std::vector<int>{width}) {
-            const Expr turns = natural == width ? in_vectors : vector == natural ? is_wide : in_vectors && !is_wide;
-            Turns t{vector, RDom({{0, vector}, {0, select(turns, (run + vector - 1) / vector, 0)}, {0, runs}, {0, panels * groups}},
-                                 "vectors"), Func("turned")};
-            t.turned(element_, lane_, of_run_, panel_) = given_at(element_, existing(panel_), of_run_, panel_);
-            // The last vector of a run begins early.
-            const Expr at = known(min(t.vectors[1] * vector, run - vector) + t.vectors[0], run);
-            pack(lane_, at, t.vectors[2], t.vectors[3], t.turned(at, lane_, t.vectors[2], t.vectors[3]));
-            turns_.push_back(t);
-        }
+        const Expr in_vectors = run_ >= width && weight.dim(0).stride() == 1;
+        pack_turned(in_vectors);
         // Channels may be neighbours: some rows of all panels, then the next ones.
-        const Expr in_lanes = !in_vectors && weight.dim(2).stride() == 1 && channels % width == 0 && lanes % width == 0;
-        const Expr rows = select(in_lanes, run * runs, 0);
-        rows_ = RDom({{0, width}, {0, lanes / width}, {0, some_rows}, {0, panels * groups},
-                      {0, (rows + some_rows - 1) / some_rows}}, "rows");
-        const Expr row = min(rows_[4] * some_rows + rows_[2], rows - 1), panel = rows_[3];
-        const Expr first = min(channel(panel, rows_[1] * width), channels - width);
-        pack(rows_[1] * width + rows_[0], row % run, row / run, panel, given_at(row % run, first + rows_[0], row / run, panel));
-        rest_ = RDom({{0, select(in_vectors || in_lanes, 0, run)}, {0, runs}, {0, panels * groups}}, "rest");
+        const Expr in_lanes = !in_vectors && weight.dim(2).stride() == 1 && channels_ % width == 0 && lanes_ % width == 0;
+        pack_rows(in_lanes);
+        rest_ = RDom({{0, select(in_vectors || in_lanes, 0, run_)}, {0, runs_}, {0, all_panels_}}, "rest");
         pack(lane_, rest_[0], rest_[1], rest_[2], given_at(rest_[0], existing(rest_[2]), rest_[1], rest_[2]));
-        if (!pairs) return;
-        single_ = RDom({{0, select(summed % 2 == 1, taps, 0)}, {0, panels * groups}}, "single");
-        const auto at = [&](int d, const Expr &is_pair) -> Expr {
-            return known(select(is_pair, summed / 2, single_[0]), packed.dim(d).extent());
-        };
-        packed(lane_, at(1, !pairs_inside), at(2, pairs_inside), 1, single_[1]) = Internal::make_zero(halide_type(given));
+        if (pairs) clear_what_lacks();
     }
 
     void schedule() {
@@ -137,6 +88,7 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     }
 
   private:
+    using Expr = Halide::Expr;
     static constexpr int width = 4, some_rows = 16;
     Halide::Var element_{"element"}, lane_{"lane"}, of_run_{"of_run"}, panel_{"panel"};
     /// Elements that are turned by vectors of one width.
@@ -148,6 +100,83 @@ class PackChannelPanels : public Halide::Generator<PackChannelPanels>, public De
     Halide::Func place_{"place"};
     std::vector<Turns> turns_;
     Halide::RDom rows_, rest_, single_;
+    /// Channels, lanes and panels of a group, panels of all; elements of a run, and runs.
+    Expr channels_, lanes_, panels_, all_panels_, run_, runs_;
+    /// Summed channels and taps, the inner of which is the one of dimension 2; of pairs, whether dimension 1 counts taps.
+    Expr summed_, taps_, outer_, inner_, pairs_inside_;
+
+    static Expr known(const Expr &i, const Expr &extent) { return Halide::unsafe_promise_clamped(i, 0, extent - 1); }
+
+    void read_shapes() {
+        channels_ = weight.dim(2).extent(), lanes_ = packed.dim(0).extent();
+        panels_ = packed.dim(4).extent() / weight.dim(4).extent(), all_panels_ = panels_ * weight.dim(4).extent();
+        run_ = weight.dim(0).extent(), runs_ = weight.dim(3).extent();
+        // Of a single pair steps are the same, and the other dimension is that of taps.
+        const Expr step = packed.dim(1).stride(), inner_step = packed.dim(2).stride();
+        pairs_inside_ = step > inner_step || (step == inner_step && packed.dim(1).extent() > packed.dim(2).extent());
+        // The last pair may have one channel.
+        taps_ = select(pairs_inside_, packed.dim(1).extent(), packed.dim(2).extent()), summed_ = run_ * runs_ / taps_;
+        outer_ = pairs ? select(pairs_inside_, taps_, summed_) : packed.dim(1).extent();
+        inner_ = pairs ? select(pairs_inside_, summed_, taps_) : packed.dim(2).extent();
+    }
+
+    Expr channel(const Expr &panel, const Expr &lane) const { return panel % panels_ * lanes_ + lane; }
+    Expr existing(const Expr &panel) const { return min(channel(panel, lane_), channels_ - 1); }
+    Expr given_at(const Expr &element, const Expr &of_channel, const Expr &of_run, const Expr &panel) const {
+        const Expr value = weight(known(element, run_), 0, known(of_channel, channels_), known(of_run, runs_),
+                                  known(panel / panels_, weight.dim(4).extent()));
+        return pairs ? Halide::reinterpret<uint16_t>(value) : loaded(value, get_target());
+    }
+
+    /// `value` is an element of a run, of the channel of a panel's lane.
+    void pack(const Expr &lane, const Expr &element, const Expr &of_run, const Expr &panel, const Expr &value) {
+        const Expr outside = known(of_run * (run_ / inner_) + place_(element)[0], outer_);
+        const Expr inside = known(place_(element)[1], inner_);
+        const Expr outer_pair = pairs ? select(pairs_inside_, 1, 2) : Expr(1);
+        const Expr inner_pair = pairs ? select(pairs_inside_, 2, 1) : Expr(1);
+        const Expr of_pair = pairs ? select(pairs_inside_, inside % 2, outside % 2) : Expr(0);
+        const Expr kept = select(channel(panel, lane) < channels_, value, cast(value.type(), 0));
+        packed(lane, outside / outer_pair, inside / inner_pair, of_pair, panel) =
+            pairs ? Halide::reinterpret(halide_type(given), kept) : kept;
+    }
+
+    // Runs, by vectors of elements, of which the last begins early.
+    void pack_turned(const Expr &in_vectors) {
+        using namespace Halide;
+        const int natural = get_target().natural_vector_size<float>();
+        const Expr is_wide = in_vectors && run_ >= natural && lanes_ % natural == 0;  // which registers hold as a whole
+        for (const int vector : natural > width ? std::vector<int>{natural, width} : std::vector<int>{width}) {
+            const Expr turns = natural == width ? in_vectors : vector == natural ? is_wide : in_vectors && !is_wide;
+            const Expr vectors = select(turns, (run_ + vector - 1) / vector, 0);
+            Turns t{vector, RDom({{0, vector}, {0, vectors}, {0, runs_}, {0, all_panels_}}, "vectors"), Func("turned")};
+            t.turned(element_, lane_, of_run_, panel_) = given_at(element_, existing(panel_), of_run_, panel_);
+            const Expr at = known(min(t.vectors[1] * vector, run_ - vector) + t.vectors[0], run_);
+            pack(lane_, at, t.vectors[2], t.vectors[3], t.turned(at, lane_, t.vectors[2], t.vectors[3]));
+            turns_.push_back(t);
+        }
+    }
+
+    // Elements of neighbouring channels.
+    void pack_rows(const Expr &in_lanes) {
+        using namespace Halide;
+        const Expr rows = select(in_lanes, run_ * runs_, 0);
+        rows_ = RDom({{0, width}, {0, lanes_ / width}, {0, some_rows}, {0, all_panels_}, {0, (rows + some_rows - 1) / some_rows}},
+                     "rows");
+        const Expr row = min(rows_[4] * some_rows + rows_[2], rows - 1), panel = rows_[3];
+        const Expr first = min(channel(panel, rows_[1] * width), channels_ - width);
+        pack(rows_[1] * width + rows_[0], row % run_, row / run_, panel,
+             given_at(row % run_, first + rows_[0], row / run_, panel));
+    }
+
+    // The second of a last pair of one channel is zero.
+    void clear_what_lacks() {
+        using namespace Halide;
+        single_ = RDom({{0, select(summed_ % 2 == 1, taps_, 0)}, {0, all_panels_}}, "single");
+        const auto at = [&](int d, const Expr &is_pair) -> Expr {
+            return known(select(is_pair, summed_ / 2, single_[0]), packed.dim(d).extent());
+        };
+        packed(lane_, at(1, !pairs_inside_), at(2, pairs_inside_), 1, single_[1]) = Internal::make_zero(halide_type(given));
+    }
 };
 
 }  // namespace conv_transpose

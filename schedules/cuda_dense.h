@@ -70,15 +70,22 @@ struct CudaDenseTile : CudaSchedule {
     /// The loop over chunks, by the name that compiler/passes/software_pipeline.h looks for.
     Halide::RVar chunks() const { return Halide::RVar(stages > 1 ? "pipeline" : "chunks"); }
 
-    /// Rules of a tile for which each summed channel has `staged` elements and the weights of `taps`.
-    void require(SearchSpace &space, int least_sums, int staged, int taps, int summed_channels, int computed_channels) const {
+    // Rules of a tile: of lanes; of what a thread computes; of a chunk, for each of whose channels there are so many staged
+    // elements and the weights of so many taps.
+    void require_threads(SearchSpace &space) const {
         space.require("threads fill warps and fit a block", threads().count() % GpuLimits::warp == 0 && threads().count() <= 512);
+    }
+    void require_sums(SearchSpace &space, int least_sums, int computed_channels) const {
         space.require("a thread's sums fit its registers", sums() >= least_sums && sums() <= GpuLimits::sums);
+        space.require("less than half of a block's channels are idle", channels() < 2 * std::max(computed_channels, 4));
+    }
+    void require_chunk(SearchSpace &space, int staged, int taps, int summed_channels) const {
         space.require("the staged chunk fits shared memory",
                       4 * stages * chunk * (staged + channels() * taps) <= GpuLimits::shared_bytes);
-        space.require("unrolled channels divide the chunk", chunk % unroll_summed.value() == 0);
         space.require("the chunk has no more than the summed channels", chunk <= std::max(summed_channels, 2));
-        space.require("less than half of a block's channels are idle", channels() < 2 * std::max(computed_channels, 4));
+    }
+    void require_unrolled(SearchSpace &space) const {
+        space.require("unrolled channels divide the chunk", chunk % unroll_summed.value() == 0);
     }
 
     /// Splits a stage of the sum among threads, whose rows are neighbours, or `rows_apart` a block's lanes apart.
@@ -141,21 +148,23 @@ struct CudaDense : CudaDenseTile {
         space.choose(lanes_x, widths);
         space.choose(lanes_channel, {1, 2, 4, 8, 16});
         space.choose(lanes_y, {1, 2, 4, 6, 8, 12, 16});
+        require_threads(space);
         space.choose(vector, vectors);
         space.choose(thread_vectors, {1, 2, 3, 4});
-        space.choose(thread_channels, channel_counts);
         space.choose(thread_rows, {1, 2, 3, 4});
-        space.choose(chunk, {2, 4, 8, 16});
-        space.choose(unroll_summed, {1, 2, 4});
-        space.choose(unroll_taps_y, {0, 1});
-        space.choose(load_offsets, {0, 1});
-        require(space, few_channels ? 4 : 16, problem.x_axis.reach(width()) * problem.y_axis.reach(rows()), problem.taps(),
-                problem.in_channels, problem.out_channels);
         space.require("tiles fit the picture", problem.tiles_fit(width(), rows()));
+        space.choose(thread_channels, channel_counts);
+        require_sums(space, few_channels ? 4 : 16, problem.out_channels);
         space.require("weights are copied in vectors", channels() % 4 == 0 || channels() < 4);
+        space.choose(chunk, {2, 4, 8, 16});
+        require_chunk(space, problem.x_axis.reach(width()) * problem.y_axis.reach(rows()), problem.taps(), problem.in_channels);
+        space.choose(unroll_summed, {1, 2, 4});
+        require_unrolled(space);
+        space.choose(unroll_taps_y, {0, 1});
         space.require("the unrolled loop stays short",
                       sums() * problem.taps() / (problem.stride_x * problem.stride_y) * unroll_summed <=
                           GpuLimits::unrolled * (unroll_taps_y ? 1 : problem.kernel_y));
+        space.choose(load_offsets, {0, 1});
     }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {
@@ -243,24 +252,27 @@ struct CudaInputGradientDense : CudaDenseTile {
         space.choose(lanes_x, {4, 8, 16, 32});
         space.choose(lanes_channel, {1, 2, 4, 8, 16});
         space.choose(lanes_y, {1, 2, 4, 8});
+        require_threads(space);
         space.choose(vector, {2, 4});
         space.choose(thread_vectors, {1, 2, 4});
-        space.choose(thread_channels, {4, 8, 16});
         space.choose(thread_rows, {1, 2});
-        space.choose(chunk, {1, 2, 4, 8, 16});
-        space.choose(unroll_summed, {1, 2});
-        const int taps_y = space.choose(unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
-        space.choose(unroll_staging, {0, 1});
-        space.choose(stages, {1, 2});
-        space.choose(single_floats, {0, 1});
-        require(space, 16, f.x_axis.reach(width()) * f.x_axis.live_phases() * f.y_axis.reach(rows()) * f.y_axis.live_phases(),
-                f.x_axis.taps() * f.y_axis.taps(), f.out_channels, f.in_channels);
-        space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);
         space.require("tiles fit the picture",
                       tiles_fit_axis(f.input_width, width(), 8) && tiles_fit_axis(f.input_height, rows(), 1));
-        space.require("what waits in registers is unrolled", stages == 1 || unroll_staging);
+        space.choose(thread_channels, {4, 8, 16});
+        require_sums(space, 16, f.in_channels);
+        space.choose(stages, {1, 2});
+        space.choose(chunk, {1, 2, 4, 8, 16});
+        require_chunk(space, f.x_axis.reach(width()) * f.x_axis.live_phases() * f.y_axis.reach(rows()) * f.y_axis.live_phases(),
+                      f.x_axis.taps() * f.y_axis.taps(), f.out_channels);
+        space.choose(unroll_summed, {1, 2});
+        require_unrolled(space);
+        const int taps_y = space.choose(unroll_taps_y, {0, 1}) ? f.y_axis.taps() : 1;
         space.require("the unrolled loop stays short",
                       sums() * f.x_axis.taps() * taps_y * unroll_summed <= GpuLimits::unrolled);
+        space.choose(unroll_staging, {0, 1});
+        space.require("what waits in registers is unrolled", stages == 1 || unroll_staging);
+        space.choose(single_floats, {0, 1});
+        space.require("only several buffers are filled asynchronously", stages > 1 || !single_floats);
     }
 
     void apply(InputGradientFuncs &f, const Halide::Target &) const {

@@ -56,38 +56,38 @@ struct CudaPhases : CudaSchedule {
     }
 
     void search_space(SearchSpace &space, const SearchedProblem &problem) const {
+        space.require("numbers of channels are known", problem.in_channels > 0 && problem.out_channels > 0);
         const int thread_cells = space.choose(this->thread_cells, {1, 2, 3, 4});
-        const int thread_channels = space.choose(this->thread_channels, {1, 2, 4, 8});
         const int threads_x = space.choose(this->threads_x, {8, 16, 32, 64});
         const int cells_y = space.choose(this->cells_y, {1, 2, 3, 4});
         const int stagings = space.choose(this->stagings, {1, 2, 4});
-        const int store_vector = space.choose(this->store_vector, {1, 2, 4});
-        const int width_multiple = space.choose(this->width_multiple, {1, 2, 4});
+        const int width = thread_cells * problem.stride_x * threads_x;
+        space.require("tiles fit the picture", problem.tiles_fit(width, cells_y * stagings * problem.stride_y));
+        const int thread_channels = space.choose(this->thread_channels, {1, 2, 4, 8});
+        space.require("a thread's sums fit its registers", thread_cells * problem.stride_x * thread_channels <= 64);
         const int block_channels = space.choose(this->block_channels, {1, 2, 4, 8, 16, 32, 64});
-        const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
-        const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4, 8});
-        space.choose(rows_outermost, {0, 1});
+        space.require("a block's channels divide the output's",
+                      problem.out_channels % block_channels == 0 && block_channels % thread_channels == 0);
+        space.require("weights are copied in vectors of four", block_channels % 4 == 0);
         const int threads = threads_x * std::max(block_channels / thread_channels, 1),
                   warps = threads / GpuLimits::warp;
-        const int width = thread_cells * problem.stride_x * threads_x;
+        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
+        space.require("warps divide a block's channels", warps > 0 && block_channels % warps == 0);
         const int input = problem.x_axis.reach(thread_cells * threads_x) * problem.y_axis.reach(cells_y) *
                           problem.in_channels;
         const int weights = block_channels * problem.taps() * problem.in_channels;
-        space.require("numbers of channels are known", problem.in_channels > 0 && problem.out_channels > 0);
-        space.require("tiles fit the picture", problem.tiles_fit(width, cells_y * stagings * problem.stride_y));
-        space.require("a block's channels divide the output's",
-                      problem.out_channels % block_channels == 0 && block_channels % thread_channels == 0);
-        space.require("threads fill warps and fit a block", threads % GpuLimits::warp == 0 && threads <= 512);
-        space.require("lanes divide the threads of a row", threads_x % lanes_x == 0);
-        space.require("warps divide a block's channels", warps > 0 && block_channels % warps == 0);
-        space.require("unrolled input channels divide all", problem.in_channels % unroll_in_channels == 0);
-        space.require("a thread's sums fit its registers", thread_cells * problem.stride_x * thread_channels <= 64);
         space.require("input, weights and tile fit shared memory",
                       4 * (input + weights + width * block_channels) <= GpuLimits::shared_bytes);
+        const int lanes_x = space.choose(this->lanes_x, {4, 8, 16, 32});
+        space.require("lanes divide the threads of a row", threads_x % lanes_x == 0);
+        const int unroll_in_channels = space.choose(this->unroll_in_channels, {1, 2, 4, 8});
+        space.require("unrolled input channels divide all", problem.in_channels % unroll_in_channels == 0);
+        const int store_vector = space.choose(this->store_vector, {1, 2, 4});
+        const int width_multiple = space.choose(this->width_multiple, {1, 2, 4});
         space.require("rows are whole vectors, where the width is a multiple",
                       width_multiple == 1 ||
                           (width_multiple == store_vector && problem.output_width % width_multiple == 0));
-        space.require("weights are copied in vectors of four", block_channels % 4 == 0);
+        space.choose(rows_outermost, {0, 1});
     }
 
     void apply(ForwardFuncs &f, const Halide::Target &) const {

@@ -64,30 +64,29 @@ struct CudaTensorCore : TensorCoreSchedule {
 
     /// `f` as the generator would fill it in: axes, phases, taps, parts, picture rows.
     void search_space(SearchSpace &space, const TensorCoreFuncs &f) const {
+        space.require("a tile stores one or two phases along x side by side", f.phases_x <= 2);
         const int columns = space.choose(this->columns, {8,   16,  24,  32,  48,  64,  72,  80,  88,  96,
                                                          104, 112, 120, 128, 136, 144, 152, 176, 208, 256});
         const int tile_rows = space.choose(this->tile_rows, {1, 2, 4, 6, 8, 10, 12, 13, 16, 19, 24});
-        const int tiles = space.choose(this->tiles, {1, 2});
+        space.require("rows of cells are 8 columns wide", (tile_rows > 1) == (columns == 8));
         const int warpgroups = space.choose(this->warpgroups, {1, 2, 3, 4});
         const int warpgroups_x = space.choose(this->warpgroups_x, {1, 2});
-        const int blocks = space.choose(this->blocks, {1, 2, 3});
-        space.choose(this->stages, {2, 3});
-        space.choose(this->separate_registers, {false, true});
-        space.choose(this->chunk_channels, {8, 16, 32});
         const int sets = space.choose(this->channel_sets, {1, 2});
-        space.require("a tile stores one or two phases along x side by side", f.phases_x <= 2);
-        space.require("rows of cells are 8 columns wide", (tile_rows > 1) == (columns == 8));
         const bool shared_out = warpgroups % (warpgroups_x * f.phases_y * sets) == 0;
         space.require("warpgroups share out phases, columns and channels", shared_out);
-        if (!shared_out) return;  // what follows divides by it
+        const int tiles = space.choose(this->tiles, {1, 2});
+        space.require("little of the tiles lies outside of the picture", !shared_out || tiles_fit(f));
+        const int blocks = space.choose(this->blocks, {1, 2, 3});
         const int registers = GpuLimits::registers(128 * warpgroups * blocks);
         const int sums = columns * tile_rows * tiles * f.phases_x / 2 * f.parts;
         constexpr int beside_sums = 48;
-        space.require("little of the tiles lies outside of the picture", tiles_fit(f));
         space.require("a thread's sums fit its registers", sums + beside_sums <= registers);
+        space.choose(this->stages, {2, 3});
+        space.choose(this->chunk_channels, {8, 16, 32});
         space.require("the stages of all blocks fit shared memory",
-                      blocks * (shared_bytes(f) + machines::Multiprocessor::reserved_shared_bytes) <=
-                          machines::H200::block_shared_bytes);
+                      !shared_out || blocks * (shared_bytes(f) + machines::Multiprocessor::reserved_shared_bytes) <=
+                                         machines::H200::block_shared_bytes);
+        space.choose(this->separate_registers, {false, true});
     }
 
     /// Rows of cells that a block computes; with picture rows in the rows of a tile, sets of those.

@@ -22,10 +22,11 @@ void write_list(std::ostream &out, const Items &items, char open, char close, Wr
     out << close;
 }
 
-// Goes to the next combination, the last position fastest, and tells which positions changed: those from the
-// returned one on. None is left where that is the number of positions.
-size_t advance(std::vector<size_t> &positions, const std::vector<SearchSpace::Choice> &choices) {
-    for (size_t i = positions.size(); i-- > 0;) {
+// Goes to the next combination that differs in the first so many positions, of which the last is fastest, and tells which
+// positions changed: those from the returned one on. None is left where that is the number of positions.
+size_t advance(std::vector<size_t> &positions, const std::vector<SearchSpace::Choice> &choices, size_t first) {
+    std::fill(positions.begin() + static_cast<std::ptrdiff_t>(first), positions.end(), 0);
+    for (size_t i = first; i-- > 0;) {
         if (++positions[i] < choices[i].values.size()) return i;
         positions[i] = 0;
     }
@@ -63,12 +64,14 @@ std::string search_space_listing(Halide::Internal::AbstractGenerator &generator)
     std::vector<size_t> positions(choices.size(), 0);
     // A parameter that no value suits leaves no combination.
     const bool possible = std::none_of(choices.begin(), choices.end(), [](const auto &c) { return c.values.empty(); });
-    for (size_t changed = 0; possible && changed < choices.size(); changed = advance(positions, choices)) {
+    for (size_t changed = 0; possible && changed < choices.size();) {
         for (size_t i = changed; i < choices.size(); i++)
             generator.set_generatorparam_value(choices[i].parameter, text(choices[i], positions[i]));
         SearchSpace present = SearchSpace::rules_only();
         described->search_space(present);
         if (present.obeyed()) feasible.push_back(positions);
+        const size_t differing = std::min(present.chosen_before_broken(), choices.size());
+        changed = advance(positions, choices, differing);
     }
     out << ",\"feasible\":";
     write_list(out, feasible, '[', ']',

@@ -8,12 +8,15 @@
 //       space.require("sums fit the registers", threads * channels <= 65536 / 2);
 //   }
 //
-// The generator driver calls it with every combination of values set, so rules are plain C++ on the present values; it
-// hands the combinations that obey all of them to the tuner (compiler/driver/search_space_listing.h).
+// The generator driver calls it with combinations of values set, so rules are plain C++ on the present values; it hands the
+// combinations that obey all of them to the tuner (compiler/driver/search_space_listing.h). A rule stands behind all choices that
+// it is about: what is chosen behind a rule that is broken is not tried, so rules should stand as early as they can.
 #ifndef CONV_TRANSPOSE_SCHEDULES_SHARED_SEARCH_SPACE_H
 #define CONV_TRANSPOSE_SCHEDULES_SHARED_SEARCH_SPACE_H
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -65,15 +68,20 @@ class SearchSpace {
     template <class T>
     int choose(const Halide::GeneratorParam<T> &parameter, const std::vector<int> &values) {
         const int present = static_cast<T>(parameter);
+        number_++;
         if (listing_) choices_.push_back({parameter.name(), values, std::is_same_v<T, bool>, present});
         return present;
     }
 
     /// A rule, and whether the present values obey it.
-    void require([[maybe_unused]] const char *rule, bool holds) { obeyed_ &= holds; }
+    void require([[maybe_unused]] const char *rule, bool holds) {
+        if (!holds) broken_ = std::min(broken_, number_);
+    }
 
     const std::vector<Choice> &choices() const { return choices_; }
-    bool obeyed() const { return obeyed_; }
+    bool obeyed() const { return broken_ == none; }
+    /// So many choices stand before the first rule that is broken.
+    std::size_t chosen_before_broken() const { return broken_; }
 
     /// Asks for the rules alone: there are millions of combinations.
     static SearchSpace rules_only() {
@@ -83,7 +91,10 @@ class SearchSpace {
     }
 
   private:
-    bool listing_ = true, obeyed_ = true;
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+    bool listing_ = true;
+    std::size_t number_ = 0, broken_ = none;  ///< of choices
     std::vector<Choice> choices_;
 };
 
