@@ -29,6 +29,20 @@ PlanOptions options(Operation operation, Precision precision = Precision::float3
     return with;
 }
 
+// A driver that has started takes threads and memory, and children that are forked later cannot use it.
+TEST(Driver, IsLeftAloneByProcessors) {
+    if (driver_loads > 0) GTEST_SKIP() << "another test has started it in this process";
+    const Problem problem = Problem::parse(problems[0]);
+    for (Operation operation : operations) {
+        PlanOptions on_cpu = options(operation);
+        on_cpu.device = Device::cpu;
+        const Plan plan(problem, on_cpu);
+        EXPECT_FALSE(kernels_for(problem, on_cpu).empty());
+        EXPECT_EQ(driver_loads, 0) << plan.kernel();
+    }
+    if (cuda_available()) EXPECT_EQ(driver_loads, 1);
+}
+
 class DeviceFailure : public ::testing::Test {
   protected:
     void SetUp() override {

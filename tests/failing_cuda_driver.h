@@ -21,6 +21,8 @@ namespace conv_transpose::testing {
 
 /// Calls until the one that fails; negative: none does.
 inline std::atomic<long> driver_calls_left{-1};
+/// So often the driver was looked for.
+inline std::atomic<long> driver_loads{0};
 /// Allocations of the device, and of page-locked memory, that were not freed.
 inline std::atomic<long> device_memory_alive{0};
 
@@ -175,6 +177,7 @@ void *__real_dlsym(void *, const char *);
 void *__wrap_dlopen(const char *name, int flags) {
     using namespace conv_transpose::testing::driver_calls;
     if (!name || std::string_view(name) != "libcuda.so.1") return __real_dlopen(name, flags);
+    conv_transpose::testing::driver_loads++;
     real_library = __real_dlopen(name, flags);
     return real_library ? real_library : &token;
 }

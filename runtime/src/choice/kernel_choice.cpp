@@ -44,7 +44,7 @@ struct Request {
     const Problem &problem;
     const PlanOptions &options;
     Device device;
-    Machine machine = this_machine();
+    Machine machine = this_machine(device);
     std::vector<Computation> computations = alternatives(problem, on_device(options, device));
 
     /// Appends the kernel with a computation that it accepts, of which one goes before that should take less time; else

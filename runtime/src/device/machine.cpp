@@ -28,7 +28,7 @@ bool has_amx() {
 }  // namespace
 #endif
 
-Machine this_machine() {
+Machine this_machine(Device device) {
     Machine machine;
 #ifdef __x86_64__
     __builtin_cpu_init();
@@ -48,6 +48,7 @@ Machine this_machine() {
                         : avx2                   ? CpuLevel::avx2
                                                  : CpuLevel::baseline;
 #endif
+    if (device == Device::cpu) return machine;
     machine.compute_capability = compute_capability();
     machine.shared_bytes = shared_bytes_per_block();
     machine.multiprocessors = multiprocessors();

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "conv_transpose/conv_transpose.h"
+
 namespace conv_transpose {
 
 enum class CpuLevel { baseline, avx2, avx512, avx512_bf16, amx };
@@ -15,8 +17,9 @@ struct Machine {
     int multiprocessors = 0;
 };
 
-/// The GPU is that of the calling thread's current CUDA context, or device 0.
-Machine this_machine();
+/// The GPU is that of the calling thread's current CUDA context, or device 0. For the CPU nothing is asked of the CUDA driver: it
+/// would start, which takes 0.4 s, and children that are forked later could not use it.
+Machine this_machine(Device device);
 
 /// Whether kernels for CpuLevel::amx may run: Linux saves tile registers for processes that have asked. The first call asks for all
 /// threads, those that there are as well. From then on alternative signal stacks must have room for 8 KB more, so it is refused
