@@ -83,11 +83,10 @@ struct FlatGemmGenerator : DescribedGenerator {
         if (has_rounding(target)) pipeline.add_custom_lowering_pass(new Bfloat16Rounding);
     }
 
-    /// A search is for constant attributes, in float32, and its kernel stands before those of any attributes.
+    /// A search is for one size of picture, in float32, and its kernel stands before those of any.
     void search_product(SearchSpace &space, int channels_computed, const Halide::Target &target, bool is_gradient) const {
-        const SearchedProblem searched = problem.searched(target);
-        if (searched.kernel_x == 0 || storage != Storage::f32) return;
-        schedule_params.search_space(space, channels_computed, searched.vector_registers, is_gradient);
+        if (problem.input_w == 0 || storage != Storage::f32) return;
+        schedule_params.search_space(space, channels_computed, ProblemParams::vector_registers(target), is_gradient);
         space.choose(fma_percent, {0});
     }
 

@@ -67,7 +67,11 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         this->add_passes(*this, this->target);
     }
 
-    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward); }
+    std::optional<GeneratorFacts> facts() const override {
+        auto facts = facts_of<Schedule>(Family::forward);
+        facts->ranks = Ranks::parameter;
+        return facts;
+    }
 
     void search_space(SearchSpace &space) const override {
         if constexpr (!Schedule::is_depthwise) this->search_product(space, this->problem.out_channels, this->target, false);

@@ -78,10 +78,11 @@ struct ProblemParams {
         description.set("padding_phase", padding_phase_h, padding_phase_w);
     }
 
-  private:
     static int vector_registers(const Halide::Target &target) {
         return target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16;
     }
+
+  private:
 
     // With a run-time kernel size the padding phase is a run-time value too; the stride may be one.
     GatherAxis axis(int kernel, int stride, int dilation, int padding_phase, const AxisArguments &arguments) const {

@@ -78,14 +78,18 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         if (funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
     }
 
-    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient); }
+    std::optional<GeneratorFacts> facts() const override {
+        auto facts = facts_of<Schedule>(Family::weight_gradient);
+        facts->ranks = Ranks::any;
+        return facts;
+    }
 
-    /// A search is for constant attributes, in float32.
+    /// A search is for one size of picture, in float32.
     void search_space(SearchSpace &space) const override {
-        const SearchedProblem searched = problem.searched(this->target);
-        if (searched.kernel_x == 0 || storage != Storage::f32) return;
-        if constexpr (requires { schedule_params.search_space(space, searched.in_channels, searched.vector_registers); })
-            if (!Schedule::is_depthwise) schedule_params.search_space(space, searched.in_channels, searched.vector_registers);
+        const int registers = ProblemParams::vector_registers(this->target);
+        if (problem.input_w == 0 || storage != Storage::f32) return;
+        if constexpr (requires { schedule_params.search_space(space, problem.in_channels, registers); })
+            if (!Schedule::is_depthwise) schedule_params.search_space(space, problem.in_channels, registers);
     }
 
     void describe(KernelDescription &description) override {

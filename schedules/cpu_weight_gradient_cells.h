@@ -34,6 +34,8 @@ struct CpuWeightGradientCells : CpuSchedule {
 
     /// Of groups of so many input channels.
     void search_space(SearchSpace &space, int in_channels, int vector_registers) const {
+        const int vector = vector_registers / 2, filled = in_channels <= vector ? vector : covered(in_channels, 2 * vector);
+        space.require("other vectors are mostly empty", 8 * in_channels <= 5 * filled);  // as the runtime's lanes_rejection()
         const int channels = space.choose(this->channels, {1, 2, 3, 4, 6, 8});
         const int sums = channels * space.choose(outputs, {2, 3, 4, 6, 8});
         space.require("sums leave registers for operands", sums >= 6 && sums <= vector_registers - 4);

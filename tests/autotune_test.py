@@ -17,6 +17,8 @@ AUTOTUNE = SOURCE / "apps/autotune/autotune.py"
 TOOLCHAIN = pathlib.Path(os.environ["CONV_TRANSPOSE_TOOLCHAIN"])
 PROBLEM = "n1g1ic8oc8ih40iw40kh4kw4sh2sw2ph1pw1dh1dw1oph0opw0"
 KEY = f"{PROBLEM}_forward_float32"
+VOLUMES = "n1g1ic16oc8id4ih10iw12kd2kh2kw2sd2sh2sw2pd0ph0pw0dd1dh1dw1opd0oph0opw0"
+SIGNALS = "n2g1ic16oc8iw200kw4sw2pw1dw1opw0"
 
 sys.path.insert(0, str(AUTOTUNE.parent))
 import autotune as application  # noqa: E402
@@ -78,15 +80,15 @@ class Search(Folder):
         chosen = self.chosen_kernel(self.folder / "run" / "pack")
         self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
 
-    def test_gradients(self):
-        for operation in ("input_gradient", "weight_gradient"):
-            done = autotune(*self.run_words(operation, candidates=4), "--operation", operation)
+    def test_gradients_of_volumes_and_signals(self):
+        for operation, problem in (("input_gradient", VOLUMES), ("weight_gradient", SIGNALS)):
+            done = autotune(*self.run_words(operation, 4, problem), "--operation", operation)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            run = self.folder / operation / f"{PROBLEM}_{operation}_float32"
+            run = self.folder / operation / f"{problem}_{operation}_float32"
             rows = [json.loads(line) for line in (run / "measurements.jsonl").read_text().splitlines()]
             self.assertEqual([row.get("error") for row in rows], [None] * 4)
             result = json.loads((run / "result.json").read_text())
-            chosen = self.chosen_kernel(self.folder / operation / "pack", operation=operation)
+            chosen = self.chosen_kernel(self.folder / operation / "pack", problem, operation=operation)
             self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
 
     def search(self, **rules):
@@ -259,6 +261,13 @@ class Spaces(unittest.TestCase):
                 values = space.values(space[i])
                 rows = ("cells_y", "stagings") if space.facts.family == "phases" else ("lanes_y", "thread_rows")
                 self.assertEqual([values[name] for name in rows], [1, 1], space.generator)
+
+    def test_volumes_have_products_and_signals_what_one_row_has(self):
+        of_volume, = self.spaces("n1g1ic64oc64id4ih16iw16kd2kh2kw2sd2sh2sw2", "float32")
+        self.assertEqual((of_volume.facts.family, of_volume.fixed), ("implicit_gemm", {"rank": 3}))
+        signal, row = "n16g1ic128oc64iw8192kw4sw2pw1", self.ROW
+        feasible = lambda problem: {space.generator: len(space) for space in self.spaces(problem, "float32")}
+        self.assertEqual(feasible(signal), feasible(row))
 
     def test_tiles_are_not_much_larger_than_the_picture(self):
         space, = self.spaces("n64g1ic512oc256ih8iw8kh5kw5sh2sw2ph2pw2oph1opw1", "tf32")
@@ -438,6 +447,10 @@ class Models(Folder):
                         "def example_inputs():\n    return (torch.zeros(1, 4, 7, 7),)\n")
         done = autotune("model", path)
         self.assertEqual(done.stdout.strip(), "n1g1ic4oc2ih7iw7kh3kw3sh2sw2ph1pw1dh1dw1oph1opw1", done.stderr)
+        path.write_text("import torch\n"
+                        "def model():\n    return torch.nn.Sequential(torch.nn.ConvTranspose1d(4, 2, 5, 3), torch.nn.ReLU())\n"
+                        "def example_inputs():\n    return (torch.zeros(2, 4, 9),)\n")
+        self.assertEqual(autotune("model", path).stdout.strip(), "n2g1ic4oc2iw9kw5sw3pw0dw1opw0")
 
 
 if __name__ == "__main__":

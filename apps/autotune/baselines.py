@@ -36,8 +36,8 @@ class Autoscheduling:
         self._started: dict[Task, dict[str, tuple[Candidate, concurrent.futures.Future]]] = {}
 
     def start(self, task: Task, names: list[str]) -> None:
-        """Those of `names` that schedule for the device."""
-        if task.operation != "forward":
+        """Those of `names` that schedule for the device: forward operations of up to two axes."""
+        if task.operation != "forward" or task.rank > 2:
             return
         for name in names:
             if AUTOSCHEDULERS.get(name) == task.device:

@@ -64,21 +64,28 @@ def _settings(words: list[str]) -> dict[str, int]:
             for key, _, value in pairs if value.isdigit() or value in named}
 
 
-PROBLEM_KEYS = ("n", "g", "ic", "oc", "ih", "iw", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw", "oph", "opw")
+# What a problem string says of each axis, in its order, and what it may leave unsaid.
+OF_AN_AXIS = {"i": None, "k": None, "s": 1, "p": 0, "d": 1, "op": 0}
+
+
+def problem_keys(rank: int) -> list[str]:
+    """Of a problem string, in its order."""
+    return ["n", "g", "ic", "oc", *(key + axis for key in OF_AN_AXIS for axis in "dhw"[3 - rank:])]
 
 
 def parse_problem(text: str) -> dict[str, int]:
-    """The fields of a problem string, by their keys."""
-    defaults = dict.fromkeys(("n", "g", "sh", "sw", "dh", "dw"), 1) | dict.fromkeys(("ph", "pw", "oph", "opw"), 0)
+    """The fields of a problem string, by their keys: of as many axes as it names."""
     fields = {key: int(value) for key, value in re.findall(r"([a-z]+)(\d+)", text)}
-    problem = defaults | fields
-    if re.sub(r"[a-z]+\d+", "", text) or set(problem) != set(PROBLEM_KEYS):
+    rank = 3 if "id" in fields else 2 if "ih" in fields else 1
+    unsaid = {key + axis: value for key, value in OF_AN_AXIS.items() if value is not None for axis in "dhw"[3 - rank:]}
+    problem = {"n": 1, "g": 1} | unsaid | fields
+    if re.sub(r"[a-z]+\d+", "", text) or set(problem) != set(problem_keys(rank)):
         raise TuningError(f"'{text}' is no problem string: write it as in n1g1ic64oc64ih32iw32kh4kw4sh2sw2ph1pw1")
     return problem
 
 
 def problem_string(problem: dict[str, int]) -> str:
-    return "".join(f"{key}{problem[key]}" for key in PROBLEM_KEYS)
+    return "".join(f"{key}{problem[key]}" for key in problem_keys(sum(key in problem for key in ("id", "ih", "iw"))))
 
 
 OPERATIONS = ("forward", "input_gradient", "weight_gradient")
@@ -99,21 +106,33 @@ class Task:
         return parse_problem(self.problem)
 
     @property
+    def rank(self) -> int:
+        return sum(key in self.fields for key in ("id", "ih", "iw"))
+
+    @property
+    def plane(self) -> dict[str, int]:
+        """The same, of height and width: a signal's height is one."""
+        one_row = {"ih": 1, "kh": 1, "sh": 1, "ph": 0, "dh": 1, "oph": 0}
+        return one_row | self.fields
+
+    @property
     def key(self) -> str:
         """Names files and folders."""
         return f"{self.problem}_{self.operation}_{self.precision}"
 
     def attributes(self) -> dict[str, int]:
-        """The generator parameters that stand for the problem's attributes."""
-        p = self.fields
+        """The generator parameters that stand for the problem's attributes; of three axes those are run-time values."""
+        p = self.plane
+        channels = {"in_channels": p["ic"] // p["g"], "out_channels": p["oc"] // p["g"]}
+        if self.rank == 3:
+            return channels
         return {"kernel_h": p["kh"], "kernel_w": p["kw"], "stride_h": p["sh"], "stride_w": p["sw"],
                 "dilation_h": p["dh"], "dilation_w": p["dw"],
-                "padding_phase_h": p["ph"] % p["sh"], "padding_phase_w": p["pw"] % p["sw"],
-                "in_channels": p["ic"] // p["g"], "out_channels": p["oc"] // p["g"]}
+                "padding_phase_h": p["ph"] % p["sh"], "padding_phase_w": p["pw"] % p["sw"], **channels}
 
     def sizes(self) -> dict[str, int]:
-        """The generator parameters that make a kernel one for this size of picture."""
-        p = self.fields
+        """The generator parameters that make a kernel one for this size of picture, of volumes for this size of plane."""
+        p = self.plane
         output = lambda axis: ((p["i" + axis] - 1) * p["s" + axis] - 2 * p["p" + axis]
                                + p["d" + axis] * (p["k" + axis] - 1) + p["op" + axis] + 1)
         return {"input_h": p["ih"], "input_w": p["iw"], "output_h": output("h"), "output_w": output("w")}
@@ -174,6 +193,12 @@ class Generator:
     family: str
     tensor_cores: bool
     format_parameter: str
+    ranks: str  # two, any, or as its parameter says
+
+    def fixed(self, task: "Task") -> dict[str, int | str]:
+        """The generator parameters that follow from the task."""
+        of_rank = {"rank": 3} if task.rank == 3 and self.ranks == "parameter" else {}
+        return self.format_of(task.precision) | of_rank
 
     def format_of(self, precision: str) -> dict[str, int | str]:
         """The generator parameter by which tensor cores reach the precision: tf32x3 splits operands in two."""
@@ -183,10 +208,11 @@ class Generator:
 
 
 def generators(toolchain: Toolchain, task: Task) -> list[Generator]:
-    """Those of the task's operation and device."""
+    """Those of the task's operation, device and axes."""
     listed = json.loads(running.run([toolchain.generate, "list"]).stdout)
     found = [Generator(**facts) for facts in listed if "operation" in facts]
-    return [g for g in found if (g.operation, g.device) == (task.operation, task.device)]
+    return [g for g in found if (g.operation, g.device) == (task.operation, task.device)
+            and (task.rank < 3 or g.ranks != "two")]
 
 
 class Space:
@@ -195,7 +221,7 @@ class Space:
     def __init__(self, toolchain: Toolchain, facts: Generator, task: Task, device: Device) -> None:
         self.facts, self.generator, self.task = facts, facts.name, task
         generator = facts.name
-        self.fixed = facts.format_of(task.precision)
+        self.fixed = facts.fixed(task)
         parameters = [f"{k}={v}" for k, v in (task.attributes() | task.sizes() | self.fixed).items()]
         run = running.run([toolchain.generate, generator, "--search-space", f"--target={device.target}", *parameters])
         if run.returncode != 0:
@@ -206,7 +232,7 @@ class Space:
         points = listing["feasible"]
         self._feasible = numpy.array(points, dtype=numpy.int16).reshape(len(points), len(self.choices)).T.copy()
         # The assembler's choice: fewer registers let more blocks run at once, at the price of spills.
-        self._registers = REGISTERS if device.kind == "cuda" and self.choices and not self.fixed else ()
+        self._registers = REGISTERS if device.kind == "cuda" and self.choices and not facts.tensor_cores else ()
         if self._registers:
             self.choices["registers"] = list(self._registers)
             self.default["registers"] = 0
@@ -299,7 +325,7 @@ class Candidate:
 
     def name(self) -> str:
         """As cmake/ConvTransposeKernels.cmake names kernels, and different for different candidates."""
-        p, task = self.task.fields, self.task
+        p, task = self.task.plane, self.task
         facts = [task.problem, task.operation, task.precision, self.generator, self.parameters, self.autoscheduler]
         digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:10]
         pairs = (("k", p["kh"], p["kw"]), ("s", p["sh"], p["sw"]), ("d", p["dh"], p["dw"]),
@@ -307,8 +333,9 @@ class Candidate:
         unsaid = ("d", 1, 1), ("p", 0, 0)
         window = "_".join(f"{letter}{height}x{width}" for letter, height, width in pairs
                           if (letter, height, width) not in unsaid)
-        return (f"{task.operation}_{self.format}_{task.device}_{self.family}_{window}_nchw"
-                f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{p['ih']}x{p['iw']}_tuned_{digest}")
+        of_axes, size = (window + "_nchw", "") if task.rank < 3 else ("any_ncdhw", f"{p['id']}x")
+        return (f"{task.operation}_{self.format}_{task.device}_{self.family}_{of_axes}"
+                f"_c{p['ic'] // p['g']}x{p['oc'] // p['g']}_i{size}{p['ih']}x{p['iw']}_tuned_{digest}")
 
 
 class Cache:

@@ -15,14 +15,15 @@ def of_model(path: str) -> list[str]:
         raise TuningError(f"'{path}' is neither an ONNX file (.onnx) nor a script (.py)")
     problems = list(dict.fromkeys(reader(path)))
     if not problems:
-        raise TuningError(f"'{path}' has no two-dimensional transposed convolution")
+        raise TuningError(f"'{path}' has no transposed convolution of one to three axes")
     return problems
 
 
 def _problem(x, w, stride, padding, output_padding, dilation, groups) -> str:
-    values = dict(n=x[0], g=groups, ic=w[0], oc=w[1] * groups, ih=x[2], iw=x[3], kh=w[2], kw=w[3])
-    for key, pair in (("s", stride), ("p", padding), ("d", dilation), ("op", output_padding)):
-        values[key + "h"], values[key + "w"] = pair
+    values = dict(n=x[0], g=groups, ic=w[0], oc=w[1] * groups)
+    axes = "dhw"[3 - len(x[2:]):]
+    for key, of_axes in (("i", x[2:]), ("k", w[2:]), ("s", stride), ("p", padding), ("d", dilation), ("op", output_padding)):
+        values |= {key + axis: value for axis, value in zip(axes, of_axes, strict=True)}
     return problem_string(values)
 
 
@@ -43,7 +44,7 @@ def _of_onnx(path: str) -> list[str]:
         if node.op_type != "ConvTranspose":
             continue
         x, w = shapes.get(node.input[0], ()), shapes.get(node.input[1], ())
-        if len(w) == 4 and len(x) == 4:
+        if 3 <= len(w) == len(x) <= 5:
             if 0 in x or 0 in w:
                 raise TuningError(f"node '{node.name}' of '{path}' has no fixed shape {x}: export the model "
                                   "with fixed sizes")
@@ -54,10 +55,12 @@ def _of_onnx(path: str) -> list[str]:
 def _onnx_attributes(path, node, w):
     import onnx
     given = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
-    pads = given.get("pads", [0, 0, 0, 0])
-    if pads[:2] != pads[2:] or given.get("auto_pad", b"NOTSET") != b"NOTSET" or "output_shape" in given:
+    rank = len(w) - 2
+    pads = given.get("pads", [0, 0] * rank)
+    if pads[:rank] != pads[rank:] or given.get("auto_pad", b"NOTSET") != b"NOTSET" or "output_shape" in given:
         raise TuningError(f"node '{node.name}' of '{path}' pads its sides differently, which this library does not do")
-    return (given.get("strides", [1, 1]), pads[:2], given.get("output_padding", [0, 0]), given.get("dilations", [1, 1]),
+    ones, zeros = [1] * rank, [0] * rank
+    return (given.get("strides", ones), pads[:rank], given.get("output_padding", zeros), given.get("dilations", ones),
             given.get("group", 1))
 
 
@@ -78,7 +81,7 @@ def _of_script(path: str) -> list[str]:
 
     model = script.model().eval()
     for module in model.modules():
-        if isinstance(module, torch.nn.ConvTranspose2d):
+        if isinstance(module, (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)):
             module.register_forward_pre_hook(note)
     with torch.no_grad():
         model(*script.example_inputs())

@@ -20,7 +20,12 @@ std::string generator_listing() {
         if (const auto facts = described ? described->facts() : std::nullopt)
             out << ", \"operation\": \"" << signature(facts->operation).family << "\", \"device\": \""
                 << (facts->on_gpu ? "cuda" : "cpu") << "\", \"family\": \"" << facts->family << "\", \"tensor_cores\": "
-                << (facts->on_tensor_cores ? "true" : "false") << ", \"format_parameter\": \"" << facts->format_parameter << '"';
+                << (facts->on_tensor_cores ? "true" : "false") << ", \"format_parameter\": \"" << facts->format_parameter
+                << "\", \"ranks\": \""
+                << (facts->ranks == Ranks::any         ? "any"
+                    : facts->ranks == Ranks::parameter ? "parameter"
+                                                       : "two")
+                << '"';
         out << '}';
         separator = ",\n";
     }

@@ -51,6 +51,9 @@ class KernelDescription {
     std::optional<Family> family_;
 };
 
+/// Which numbers of axes a generator's kernels may have: up to two, as many as its parameter `rank` says, or any.
+enum class Ranks { two, parameter, any };
+
 /// What is known of a generator that computes an operation before it makes anything.
 struct GeneratorFacts {
     Family operation;
@@ -59,6 +62,7 @@ struct GeneratorFacts {
     /// The parameter of a generator for tensor cores that says in which format they multiply: `format` takes its name,
     /// `parts` is 1 for tf32 and 2 for tf32x3.
     const char *format_parameter;
+    Ranks ranks = Ranks::two;
 };
 
 /// A generator whose kernels appear in the registry.
