@@ -10,8 +10,6 @@ struct GradientFacts {
     StridedAxis x_axis, y_axis;
     /// Channels of one group; 0 stands for a run-time value, also below.
     int in_channels = 0, out_channels = 0;
-    /// The CPU target has so many: 32 for AVX-512.
-    int vector_registers = 16;
     int input_width = 0, input_height = 0;
 };
 

@@ -1,5 +1,5 @@
-// What the generators that fill in TensorCoreFuncs share, the forward operation and the input gradient: the picture
-// whose channels are summed over, in whole chunks, and the sets of channels that are computed.
+// What generators for tensor cores call a precision; and operands of the forward operation's (TensorCoreFuncs): the picture whose
+// channels are summed over, in whole chunks, and the sets of channels that are computed.
 #ifndef CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_OPERANDS_H
 #define CONV_TRANSPOSE_ALGORITHM_TENSOR_CORE_OPERANDS_H
 

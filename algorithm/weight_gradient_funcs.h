@@ -16,10 +16,10 @@ struct WeightGradientFuncs : GradientFacts {
 
     Halide::Func padded_input;            ///< zero outside of the picture (x, y, in_channel, group, batch)
     Halide::Func padded_output_gradient;  ///< zero outside of the picture (x, y, out_channel, group, batch)
-    /// On CPUs, and with run-time attributes: what tap kx sees along a row (x, kx, y of the output,
+    /// With run-time attributes: what tap kx sees along a row (x, kx, y of the output,
     /// out_channel, group, batch).
     Halide::Func tap_row;
-    /// On GPUs, with constant attributes: live phases of the row that kernel row ky sees from row y (cell_x,
+    /// With constant attributes: live phases of the row that kernel row ky sees from row y (cell_x,
     /// phase_x, y, ky, out_channel, group, batch).
     Halide::Func phases;
     Halide::Func sum;  ///< (kx, ky, out_channel, in_channel, group, band, images); its update has the positions

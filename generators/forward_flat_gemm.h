@@ -67,11 +67,7 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         this->add_passes(*this, this->target);
     }
 
-    std::optional<GeneratorFacts> facts() const override {
-        auto facts = facts_of<Schedule>(Family::forward);
-        facts->ranks = Ranks::parameter;
-        return facts;
-    }
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::forward, Ranks::parameter); }
 
     void search_space(SearchSpace &space) const override {
         if constexpr (!Schedule::is_depthwise) this->search_product(space, this->problem.out_channels, this->target, false);

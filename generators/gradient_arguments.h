@@ -40,20 +40,17 @@ template <class Tensors, class Result>
 struct GradientArguments : Tensors, GradientAttributes, Result {
     ProblemParams problem;
 
-    GradientFacts gradient_facts(const Halide::Target &target) const {
-        GradientFacts facts = problem.gradient_facts(target);
+    GradientFacts gradient_facts() const {
+        GradientFacts facts = problem.gradient_facts();
         if (problem.run_time_attributes())
             facts.x_axis = {kernel_w, stride_w, dilation_w}, facts.y_axis = {kernel_h, stride_h, dilation_h};
         return facts;
     }
 
-    /// Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
-    bool taps_see_rows(const Halide::Target &target) const { return problem.run_time_attributes() || !target.has_gpu_feature(); }
-
     /// A search is for constant attributes.
     template <class Schedule>
-    void search_schedule(const Schedule &schedule, const Halide::Target &target, SearchSpace &space) const {
-        const GradientFacts facts = problem.gradient_facts(target);
+    void search_schedule(const Schedule &schedule, SearchSpace &space) const {
+        const GradientFacts facts = problem.gradient_facts();
         if constexpr (requires { schedule.search_space(space, facts); })
             if (!problem.run_time_attributes()) schedule.search_space(space, facts);
     }

@@ -201,10 +201,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
 
     /// Nothing is tuned of what reads tensor maps.
     static std::optional<GeneratorFacts> facts_of_product(Family family) {
-        if (Schedule::tensor_maps) return {};
-        auto facts = facts_of<Schedule>(family, "format");
-        facts->ranks = Ranks::parameter;
-        return facts;
+        return Schedule::tensor_maps ? std::optional<GeneratorFacts>() : facts_of<Schedule>(family, Ranks::parameter, "format");
     }
 
     /// Rows of channels may be stored at once.

@@ -24,7 +24,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
 
     void generate() {
         InputGradientFuncs &f = funcs_;
-        static_cast<GradientFacts &>(f) = gradient_facts(this->target);
+        static_cast<GradientFacts &>(f) = gradient_facts();
 
         pad_output_gradient();
         define_weight();
@@ -61,12 +61,13 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         schedule_params.describe(description);
     }
 
-    void search_space(SearchSpace &space) const override { search_schedule(schedule_params, this->target, space); }
+    void search_space(SearchSpace &space) const override { search_schedule(schedule_params, space); }
 
   private:
     InputGradientFuncs funcs_;
 
-    bool by_rows() const { return taps_see_rows(this->get_target()); }
+    // Whether taps see rows. Phases are for GPUs, whose schedules stage them where strides are constants.
+    bool by_rows() const { return problem.run_time_attributes() || !this->get_target().has_gpu_feature(); }
 
     // Whether the schedule stages output channels in chunks that the last may not fill.
     bool chunked() const {
@@ -113,13 +114,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
         f.weight = Halide::Func("weight_channels");
         f.tap_weight = Halide::Func("tap_weight");
         std::vector<Halide::Expr> at{f.kx, ky, f.out_channel, f.channel, f.group};
-        if constexpr (layout == WeightLayout::channel_tiles) {
-            f.weight = weight;
-            at = weight_coordinates(layout, f.kx, ky, f.channel, f.out_channel, f.group,
-                                    schedule_params.weight_channel_multiple(), input_gradient.dim(2).extent());
-            // Bounds inference does not see that a block of tiles ends with the channels.
-            at[4] = min(at[4], weight.dim(4).extent() - 1);
-        } else if (packed()) {
+        if (packed()) {
             f.weight(f.channel, f.kx, ky, f.out_channel, f.group) =
                 weight(f.channel, f.kx, ky, inside(f.out_channel), f.group);
             at = {f.channel, f.kx, ky, f.out_channel, f.group};
@@ -142,10 +137,7 @@ class InputGradient : public Halide::Generator<InputGradient<Schedule>>,
             weight.dim(packed() ? 3 : 2).set_extent(problem.out_channels);
         }
         if (problem.in_channels) input_gradient.dim(2).set_extent(problem.in_channels);
-        if constexpr (layout == WeightLayout::channel_tiles) {
-            weight.dim(0).set_extent(schedule_params.weight_channel_multiple());
-            for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d - 1).stride() * weight.dim(d - 1).extent());
-        } else if (packed() && schedule_params.weight_channel_multiple() % 4 == 0) {
+        if (packed() && schedule_params.weight_channel_multiple() % 4 == 0) {
             // Rows of 16 bytes, at multiples of 16 bytes: they can be copied asynchronously.
             weight.set_host_alignment(16);
             for (int d = 1; d < 5; d++) weight.dim(d).set_stride(weight.dim(d).stride() / 4 * 4);

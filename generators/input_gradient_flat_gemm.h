@@ -57,11 +57,7 @@ class InputGradientFlatGemm : public Halide::Generator<InputGradientFlatGemm<Sch
         this->add_passes(*this, this->target);
     }
 
-    std::optional<GeneratorFacts> facts() const override {
-        auto facts = facts_of<Schedule>(Family::input_gradient);
-        facts->ranks = Ranks::parameter;
-        return facts;
-    }
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::input_gradient, Ranks::parameter); }
 
     void search_space(SearchSpace &space) const override {
         if constexpr (!Schedule::is_depthwise) this->search_product(space, this->problem.in_channels, this->target, true);

@@ -41,10 +41,10 @@ struct ProblemParams {
     }
 
     /// For the gradients; the axes only for attributes that are constants.
-    GradientFacts gradient_facts(const Halide::Target &target) const {
+    GradientFacts gradient_facts() const {
         return {{kernel_w.value(), stride_w.value(), dilation_w.value()},
                 {kernel_h.value(), stride_h.value(), dilation_h.value()},
-                in_channels, out_channels, vector_registers(target), input_w, input_h};
+                in_channels, out_channels, input_w, input_h};
     }
 
     /// For fixed attributes.
@@ -78,12 +78,12 @@ struct ProblemParams {
         description.set("padding_phase", padding_phase_h, padding_phase_w);
     }
 
+    /// Of a CPU.
     static int vector_registers(const Halide::Target &target) {
         return target.has_feature(Halide::Target::AVX512_Skylake) ? 32 : 16;
     }
 
   private:
-
     // With a run-time kernel size the padding phase is a run-time value too; the stride may be one.
     GatherAxis axis(int kernel, int stride, int dilation, int padding_phase, const AxisArguments &arguments) const {
         if (kernel) return GatherAxis::fixed(kernel, stride, dilation, padding_phase);

@@ -31,7 +31,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
 
     void generate() {
         WeightGradientFuncs &f = funcs_;
-        static_cast<GradientFacts &>(f) = gradient_facts(this->target);
+        static_cast<GradientFacts &>(f) = gradient_facts();
         pad_input();
         pad_output_gradient();
         f.positions = positions();
@@ -60,7 +60,7 @@ class WeightGradient : public Halide::Generator<WeightGradient<Schedule>>,
         schedule_params.describe(description, funcs_);
     }
 
-    void search_space(SearchSpace &space) const override { search_schedule(schedule_params, this->target, space); }
+    void search_space(SearchSpace &space) const override { search_schedule(schedule_params, space); }
 
   private:
     WeightGradientFuncs funcs_;

@@ -78,11 +78,7 @@ class WeightGradientFlatGemm : public Halide::Generator<WeightGradientFlatGemm<S
         if (funcs_.size.tile_pairs > 0) this->get_pipeline().add_custom_lowering_pass(new MatrixTiles);
     }
 
-    std::optional<GeneratorFacts> facts() const override {
-        auto facts = facts_of<Schedule>(Family::weight_gradient);
-        facts->ranks = Ranks::any;
-        return facts;
-    }
+    std::optional<GeneratorFacts> facts() const override { return facts_of<Schedule>(Family::weight_gradient, Ranks::any); }
 
     /// A search is for one size of picture, in float32.
     void search_space(SearchSpace &space) const override {

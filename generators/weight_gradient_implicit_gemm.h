@@ -94,7 +94,7 @@ class WeightGradientImplicitGemm : public Halide::Generator<WeightGradientImplic
     }
 
     std::optional<GeneratorFacts> facts() const override {
-        auto facts = facts_of<Schedule>(Family::weight_gradient, "format");
+        auto facts = facts_of<Schedule>(Family::weight_gradient, Ranks::two, "format");
         facts->family = "implicit_gemm";
         return facts;
     }

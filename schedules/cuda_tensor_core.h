@@ -75,6 +75,7 @@ struct CudaTensorCore : TensorCoreSchedule {
         const bool shared_out = warpgroups % (warpgroups_x * f.phases_y * sets) == 0;
         space.require("warpgroups share out phases, columns and channels", shared_out);
         const int tiles = space.choose(this->tiles, {1, 2});
+        // The sizes of a block are divided by these, so that rules about them may be asked of those alone.
         space.require("little of the tiles lies outside of the picture", !shared_out || tiles_fit(f));
         const int blocks = space.choose(this->blocks, {1, 2, 3});
         const int registers = GpuLimits::registers(128 * warpgroups * blocks);

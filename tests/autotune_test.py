@@ -80,8 +80,8 @@ class Search(Folder):
         chosen = self.chosen_kernel(self.folder / "run" / "pack")
         self.assertEqual(chosen, result["kernel" if result["speedup"] >= 1 else "default_kernel"])
 
-    def test_gradients_of_volumes_and_signals(self):
-        for operation, problem in (("input_gradient", VOLUMES), ("weight_gradient", SIGNALS)):
+    def test_gradients_of_any_rank(self):
+        for operation, problem in (("input_gradient", PROBLEM), ("weight_gradient", SIGNALS), ("input_gradient", VOLUMES)):
             done = autotune(*self.run_words(operation, 4, problem), "--operation", operation)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             run = self.folder / operation / f"{problem}_{operation}_float32"

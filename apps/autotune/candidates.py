@@ -68,24 +68,36 @@ def _settings(words: list[str]) -> dict[str, int]:
 OF_AN_AXIS = {"i": None, "k": None, "s": 1, "p": 0, "d": 1, "op": 0}
 
 
+def axes(rank: int) -> str:
+    """Of depth, height and width those that a problem has."""
+    return "dhw"[3 - rank:]
+
+
+def rank_of(fields: dict[str, int]) -> int:
+    return sum("i" + axis in fields for axis in axes(3))
+
+
 def problem_keys(rank: int) -> list[str]:
     """Of a problem string, in its order."""
-    return ["n", "g", "ic", "oc", *(key + axis for key in OF_AN_AXIS for axis in "dhw"[3 - rank:])]
+    return ["n", "g", "ic", "oc", *(key + axis for key in OF_AN_AXIS for axis in axes(rank))]
+
+
+def unsaid(rank: int) -> dict[str, int]:
+    return {key + axis: value for key, value in OF_AN_AXIS.items() if value is not None for axis in axes(rank)}
 
 
 def parse_problem(text: str) -> dict[str, int]:
     """The fields of a problem string, by their keys: of as many axes as it names."""
     fields = {key: int(value) for key, value in re.findall(r"([a-z]+)(\d+)", text)}
-    rank = 3 if "id" in fields else 2 if "ih" in fields else 1
-    unsaid = {key + axis: value for key, value in OF_AN_AXIS.items() if value is not None for axis in "dhw"[3 - rank:]}
-    problem = {"n": 1, "g": 1} | unsaid | fields
+    rank = max(rank_of(fields), 1)
+    problem = {"n": 1, "g": 1} | unsaid(rank) | fields
     if re.sub(r"[a-z]+\d+", "", text) or set(problem) != set(problem_keys(rank)):
         raise TuningError(f"'{text}' is no problem string: write it as in n1g1ic64oc64ih32iw32kh4kw4sh2sw2ph1pw1")
     return problem
 
 
 def problem_string(problem: dict[str, int]) -> str:
-    return "".join(f"{key}{problem[key]}" for key in problem_keys(sum(key in problem for key in ("id", "ih", "iw"))))
+    return "".join(f"{key}{problem[key]}" for key in problem_keys(rank_of(problem)))
 
 
 OPERATIONS = ("forward", "input_gradient", "weight_gradient")
@@ -107,13 +119,12 @@ class Task:
 
     @property
     def rank(self) -> int:
-        return sum(key in self.fields for key in ("id", "ih", "iw"))
+        return rank_of(self.fields)
 
     @property
     def plane(self) -> dict[str, int]:
         """The same, of height and width: a signal's height is one."""
-        one_row = {"ih": 1, "kh": 1, "sh": 1, "ph": 0, "dh": 1, "oph": 0}
-        return one_row | self.fields
+        return {"ih": 1, "kh": 1} | unsaid(2) | self.fields
 
     @property
     def key(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import pathlib
 
-from candidates import TuningError, problem_string
+from candidates import TuningError, axes, problem_string
 
 
 def of_model(path: str) -> list[str]:
@@ -21,9 +21,8 @@ def of_model(path: str) -> list[str]:
 
 def _problem(x, w, stride, padding, output_padding, dilation, groups) -> str:
     values = dict(n=x[0], g=groups, ic=w[0], oc=w[1] * groups)
-    axes = "dhw"[3 - len(x[2:]):]
     for key, of_axes in (("i", x[2:]), ("k", w[2:]), ("s", stride), ("p", padding), ("d", dilation), ("op", output_padding)):
-        values |= {key + axis: value for axis, value in zip(axes, of_axes, strict=True)}
+        values |= {key + axis: value for axis, value in zip(axes(len(x) - 2), of_axes, strict=True)}
     return problem_string(values)
 
 

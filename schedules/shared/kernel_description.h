@@ -62,7 +62,7 @@ struct GeneratorFacts {
     /// The parameter of a generator for tensor cores that says in which format they multiply: `format` takes its name,
     /// `parts` is 1 for tf32 and 2 for tf32x3.
     const char *format_parameter;
-    Ranks ranks = Ranks::two;
+    Ranks ranks;
 };
 
 /// A generator whose kernels appear in the registry.
@@ -78,9 +78,9 @@ class DescribedGenerator {
 };
 
 template <class Schedule>
-std::optional<GeneratorFacts> facts_of(Family operation, const char *format_parameter = "parts") {
+std::optional<GeneratorFacts> facts_of(Family operation, Ranks ranks = Ranks::two, const char *format_parameter = "parts") {
     if (Schedule::autoscheduled) return {};
-    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, format_parameter};
+    return GeneratorFacts{operation, Schedule::family, Schedule::on_gpu, Schedule::on_tensor_cores, format_parameter, ranks};
 }
 
 /// Which GPUs have a kernel's instructions, or registers enough: all of them, or Hopper alone.
