@@ -17,6 +17,7 @@
 #include "algorithm/gather.h"
 #include "algorithm/per_axis.h"
 #include "algorithm/strided_axis.h"
+#include "algorithm/table.h"
 
 namespace conv_transpose::channel_rows {
 
@@ -121,7 +122,7 @@ class SumsDefinition {
 
     void define(const std::function<Expr(const Expr &group)> &initial, const std::function<Expr(const Expr &element)> &loaded,
                 const std::function<Expr(const Expr &sum)> &stored) {
-        s_.task(f_.task) = tasks_.task(f_.task);
+        tabulate(s_.task, {f_.task}, tasks_.task(f_.task).as_vector());
         define_rows();
         s_.is_edge ? define_columns_of_edges() : define_columns_of_tiles();
         const auto [from, of_weight] = s_.is_edge ? read_by_edges() : read_by_tiles();
@@ -155,9 +156,10 @@ class SumsDefinition {
             return f_.seen[d - 1](promised(of_task(f_.task, d), axes_[d].results))[i];
         };
         const Expr of_y = max(on_axis(1, 2), 1), tap_y = f_.tap % of_y, tap_z = f_.tap / of_y;
-        s_.rows(f_.tap, f_.task) = Tuple(on_axis(1, 0) + tap_y * axes_[1].step, on_axis(1, 1) + tap_y * axes_[1].tap_step,
-                                         on_axis(2, 0) + tap_z * axes_[2].step, on_axis(2, 1) + tap_z * axes_[2].tap_step);
-        s_.row_count(f_.task) = on_axis(1, 2) * on_axis(2, 2);
+        tabulate(s_.rows, {f_.tap, f_.task},
+                 {on_axis(1, 0) + tap_y * axes_[1].step, on_axis(1, 1) + tap_y * axes_[1].tap_step,
+                  on_axis(2, 0) + tap_z * axes_[2].step, on_axis(2, 1) + tap_z * axes_[2].tap_step});
+        tabulate(s_.row_count, {f_.task}, {on_axis(1, 2) * on_axis(2, 2)});
     }
 
     void define_columns_of_edges() {
@@ -165,16 +167,17 @@ class SumsDefinition {
         const Expr tile = of_task(f_.task, 0) + f_.tile;
         const Expr left = select(has_tiles, begin, cells), cell = select(tile < left, tile, tile - left + end);
         const Tuple seen = x_.seen(cell, {of_phase(0), of_phase(1), of_phase(2)});
-        s_.columns(f_.phase, f_.tile, f_.task) =
-            Tuple(select(cell < cells, cell, -1), seen[0], seen[1], select(cell < cells, seen[2], 0));
+        tabulate(s_.columns, {f_.phase, f_.tile, f_.task},
+                 {select(cell < cells, cell, -1), seen[0], seen[1], select(cell < cells, seen[2], 0)});
     }
 
     void define_columns_of_tiles() {
         const Expr begin = of_phase(3), end = of_phase(4), has_tiles = end - begin >= tile_places_;
         const Expr first = begin + (of_task(f_.task, 0) + f_.tile) * places_, cell = min(first, end - places_);
         const Expr exists = has_tiles && first < end;
-        s_.columns(f_.phase, f_.tile, f_.task) = Tuple(select(exists, cell, -1), cell * x_.read_stride + of_phase(1), of_phase(0),
-                                                       select(exists, of_phase(2) * s_.row_count(f_.task), 0));
+        tabulate(s_.columns, {f_.phase, f_.tile, f_.task},
+                 {select(exists, cell, -1), cell * x_.read_stride + of_phase(1), of_phase(0),
+                  select(exists, of_phase(2) * s_.row_count(f_.task), 0)});
     }
 
     Read read_by_edges() {
@@ -194,11 +197,11 @@ class SumsDefinition {
         const Expr of_x = max(of_phase(2), 1), tap_x = f_.tap % of_x;
         const auto row = [&](int i) -> Expr { return s_.rows(min(f_.tap / of_x, most_rows() - 1), f_.task)[i]; };
         s_.list = Func("list" + s_.name());
-        s_.list(f_.tap, f_.phase, f_.task) =
-            Tuple(tap_x * (x_.step * picture_.dim(0).stride()) + (row(0) - picture_.dim(1).min()) * picture_.dim(1).stride() +
+        tabulate(s_.list, {f_.tap, f_.phase, f_.task},
+                 {tap_x * (x_.step * picture_.dim(0).stride()) + (row(0) - picture_.dim(1).min()) * picture_.dim(1).stride() +
                       (row(2) - picture_.dim(2).min()) * picture_.dim(2).stride(),
                   (of_phase(0) + tap_x * x_.tap_step) * weights_.dim(1).stride() + row(1) * weights_.dim(2).stride() +
-                      row(3) * weights_.dim(3).stride());
+                      row(3) * weights_.dim(3).stride()});
         s_.taps = Halide::RDom({{0, x_.most_taps * most_rows()}}, "taps" + s_.name());
         s_.taps.where(s_.taps.x < columns(3));
         // Groups are neighbours in memory: a distance is one of groups, which costs no products of coordinates.
@@ -244,11 +247,11 @@ void define(Funcs &f, const std::vector<Axis> &axes, const Picture &picture, con
     const Axis &x = axes[0];
     const Axis::Phase phase = x.phase(f.phase);
     const auto [first, last] = x.inside(phase, x.cells_of(f.phase));
-    f.phases(f.phase) = Tuple(phase.first, phase.shift, phase.taps, first, last);
+    tabulate(f.phases, {f.phase}, {phase.first, phase.shift, phase.taps, first, last});
     for (int d = 1; d < 3; d++) {
         const Expr at = f.position;
         f.seen.emplace_back(std::string("seen_") + "xyz"[d]);
-        f.seen.back()(f.position) = axes[d].seen(at / axes[d].phases, axes[d].phase(at % axes[d].phases));
+        tabulate(f.seen.back(), {f.position}, axes[d].seen(at / axes[d].phases, axes[d].phase(at % axes[d].phases)).as_vector());
     }
     result(std::vector<Var>(6)) = undef(result.type());
     for (Sums &s : f.sums) SumsDefinition(f, s, axes, picture, weights, result).define(initial, loaded, stored);

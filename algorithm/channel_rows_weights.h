@@ -56,21 +56,21 @@ class WeightSums {
         using namespace Halide;
         const StridedAxis &x = axes_[0];
         const Expr at = f_.tap * x.dilation, first = clamp(rounded_up(low_ - at, x.stride), 0, columns_);
-        f_.columns(f_.tap) = Tuple(first, clamp((high_ - at) / x.stride + 1, first, columns_));
+        tabulate(f_.columns, {f_.tap}, {first, clamp((high_ - at) / x.stride + 1, first, columns_)});
         for (int d = 1; d < 3; d++) {
             const Axis axis = Axis::gradient(axes_[d], output_gradient.dim(d), 0);
             f_.seen.emplace_back(std::string("seen_") + "xyz"[d]);
-            f_.seen.back()(f_.position) = axis.seen(f_.position, axis.phase(0));
+            tabulate(f_.seen.back(), {f_.position}, axis.seen(f_.position, axis.phase(0)).as_vector());
         }
         const PerAxis row = digits(f_.row, {rows_, planes_}, divide_plainly);
-        f_.rows(f_.row) = Tuple(row[0], row[1], row[2]);
+        tabulate(f_.rows, {f_.row}, {row[0], row[1], row[2]});
         const auto on_axis = [&](int d, int i) -> Expr {
             return f_.seen[d - 1](promised(of_row(d - 1), d == 1 ? rows_ : planes_))[i];
         };
         const Expr of_y = max(on_axis(1, 2), 1), tap_y = f_.tap % of_y, tap_z = f_.tap / of_y;
-        f_.row_taps(f_.tap, f_.row) = Tuple(on_axis(1, 0) + tap_y * axes_[1].dilation, on_axis(1, 1) + tap_y,
-                                            on_axis(2, 0) + tap_z * axes_[2].dilation, on_axis(2, 1) + tap_z);
-        f_.tap_count(f_.row) = on_axis(1, 2) * on_axis(2, 2);
+        tabulate(f_.row_taps, {f_.tap, f_.row}, {on_axis(1, 0) + tap_y * axes_[1].dilation, on_axis(1, 1) + tap_y,
+                                                 on_axis(2, 0) + tap_z * axes_[2].dilation, on_axis(2, 1) + tap_z});
+        tabulate(f_.tap_count, {f_.row}, {on_axis(1, 2) * on_axis(2, 2)});
     }
 
     // So many taps at once, as often as there are; the rest by fewer.
@@ -97,8 +97,8 @@ class WeightSums {
         const Expr all_begin = in_segment(select(there_is, column(first, 0), any_end)),
                    all_end = in_segment(select(there_is, column(last, 1), any_end));
         const Expr left = in_segment(any_begin);
-        s.span(f_.block, f_.segment) =
-            Tuple(all_begin, all_end, left, max(all_begin - left, 0), max(in_segment(any_end) - all_end, 0));
+        tabulate(s.span, {f_.block, f_.segment},
+                 {all_begin, all_end, left, max(all_begin - left, 0), max(in_segment(any_end) - all_end, 0)});
         const auto span = [&](int i) -> Expr { return s.span(f_.block, f_.segment)[i]; };
 
         const Expr live = select(f_.row_tap < f_.tap_count(f_.row), 1, 0);

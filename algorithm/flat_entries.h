@@ -26,14 +26,14 @@ class SumOfEntries {
                 const std::function<Expr(const Expr &channel, const Expr &group)> &initial) {
         const FlatGemmVars &v = f_.v;
         Staging<Tensor> staging(f_, places_, picture_, load_);
-        f_.most_positions = places_.most_positions();
+        f_.room_of_positions = places_.room_of_positions();
         staging.find_places(false);
         find_positions(staging);
         read();
         multiply(panels, channels);
         // What is `summed` is an entry.
         staging.copy_found_places([&](const Expr &cell, const Expr &row) {
-            return f_.products(promised(staging.position(cell, row), places_.seen_positions(v.segment, v.tile)),
+            return f_.products(promised(staging.position(cell, row), places_.most_positions()),
                                v.summed % f_.size.entries, v.summed / f_.size.entries, v.segment, v.tile, v.group);
         });
         add(channels, initial);
@@ -52,6 +52,7 @@ class SumOfEntries {
     void find_positions(const Staging<Tensor> &staging) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
+        tabulate(f_.position_count, {v.segment, v.tile}, {places_.seen_positions(v.segment, v.tile)});
         f_.offsets(v.place, v.plane, v.segment, v.tile) = 0;
         f_.positions = RDom({{0, places_.most_seen_cells()}, {0, places_.seen_rows()}}, "positions");
         const RDom &r = f_.positions;
@@ -61,7 +62,7 @@ class SumOfEntries {
             at = at + (staging.coordinate(r[1], d) - places_.axes()[d].min) * picture_.dim(d).stride();
         at = at + staging.coordinate(r[1], rank_) * picture_.dim(rank_ + 2).stride();
         f_.positions.where(r[0] < staging.cells(r[1]));
-        f_.offsets(promised(staging.position(cell, r[1]), places_.seen_positions(v.segment, v.tile)), v.plane, v.segment, v.tile) =
+        f_.offsets(promised(staging.position(cell, r[1]), places_.most_positions()), v.plane, v.segment, v.tile) =
             at;
         const Expr first = v.vector * f_.size.vector;
         Expr in_a_run = Internal::const_true();
@@ -116,7 +117,7 @@ class SumOfEntries {
             RDom r({{0, vector}, {0, positions / vector}, {0, tiles}}, "read");
             const Expr tile = first + r[2] * positions, place = tile + r[1] * vector;
             // The last register tile is read as a whole, as it is multiplied.
-            r.where(r[2] >= in_one_run && tile < places_.seen_positions(v.segment, v.tile));
+            r.where(r[2] >= in_one_run && tile < f_.position_count(v.segment, v.tile));
             r.where((f_.runs(place / vector, v.segment, v.tile) != 0) == in_a_run);
             read(r, r[1] * vector + r[0], r[2], in_a_run ? offset(place) + r[0] : offset(place + r[0]));
         }
@@ -130,7 +131,8 @@ class SumOfEntries {
         const Expr summed = picture_.dim(rank_).extent(), all_entries = taps_ * channels, chunk = share_of(summed, f_.size.chunk);
         RDom of_chunk(0, chunk, "of_chunk");
         const Expr counted = v.chunk * chunk + of_chunk.x, number = promised(counted, summed);
-        of_chunk.where(counted < summed);
+        // Tiles at an edge have fewer positions.
+        of_chunk.where(counted < select(v.place / positions * positions < f_.position_count(v.segment, v.tile), summed, 0));
         f_.summed_entries = of_chunk;
         // Entries of all taps, and of all channels, lie side by side.
         std::vector<Expr> index(rank_ + 3, 0);

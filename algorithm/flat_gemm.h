@@ -26,7 +26,7 @@ inline void define_seen_terms(FlatGemmFuncs &f, const Places &places, const Expr
         const auto cell = [&](int i) -> Expr { return first + f.cell_boxes(v.register_tile, v.tile)[2 * d + i]; };
         sees = sees && cell(1) >= tap(0) && cell(0) <= tap(1);
     }
-    f.seen_terms(v.tap, v.register_tile, v.phase, v.segment, v.tile) = select(sees, terms, 0);
+    tabulate(f.seen_terms, {v.tap, v.register_tile, v.phase, v.segment, v.tile}, {select(sees, terms, 0)});
 }
 
 /// What is summed beyond the last channel gives nothing.
@@ -150,8 +150,9 @@ class Sum {
         const Expr channel = in_spots ? v.term % terms : v.term / most_taps_;
         if (in_spots) of_spot_ = is_turned ? rounded_up(summed_, f_.size.vector) * f_.size.vector : summed_;
         f_.staged_channels = is_turned ? of_spot_ : in_spots ? Expr(1) : summed_, f_.staged_planes = places_.planes();
-        f_.terms(v.term) = f_.taps(tap, 0)[0] * of_spot_ + f_.taps(tap, 0)[1] * of_spot_ * places_.window() +
-                           channel * (in_spots ? Expr(together) : places_.planes() * places_.window());
+        const Expr of_channel = in_spots ? Expr(together) : places_.planes() * places_.window();
+        tabulate(f_.terms, {v.term},
+                 {(f_.taps(tap, 0)[0] + f_.taps(tap, 0)[1] * places_.window()) * of_spot_ + channel * of_channel});
         // In chunks where neighbouring terms read lines of the cache that are far apart.
         const Expr all = terms * most_taps_, chunk = in_spots ? all : share_of(all, f_.size.chunk);
         f_.reduced.domain = RDom({{0, chunk}, {0, together}}, "reduced");

@@ -138,15 +138,15 @@ struct FlatGemmFuncs {
     } reduced;
     /// Entries (flat_entries.h). (place, plane, segment, tile) -> where a position is in the picture; (vector, segment, tile) ->
     /// whether those of a vector are neighbours there; (block, segment, tile) -> how many of its register tiles are, from the first
-    /// on: tables. (lane, summed, element, block, segment, tile, group), float32: positions of its register tiles. (place, lane,
-    /// panel, segment, tile, group), float32: what a position gives to each entry, and the same, of a chunk behind the panel, as a
-    /// register tile sums it.
-    Halide::Func offsets{"offsets"}, runs{"runs"}, one_run{"one_run"};
+    /// on; (segment, tile) -> how many positions there are: tables. (lane, summed, element, block, segment, tile, group), float32:
+    /// positions of its register tiles. (place, lane, panel, segment, tile, group), float32: what a position gives to each entry,
+    /// and the same, of a chunk behind the panel, as a register tile sums it.
+    Halide::Func offsets{"offsets"}, runs{"runs"}, one_run{"one_run"}, position_count{"position_count"};
     Halide::Func inputs{"inputs"}, products{"products"}, product{"product"};
     Halide::RDom positions, summed_entries, chunks;  ///< cell, row; of a chunk; chunk (of joined terms behind the first)
     Halide::RDom tiles_of_block;                     ///< register tile
     std::vector<Halide::RDom> reads;
-    Halide::Expr most_positions;
+    Halide::Expr room_of_positions;
     /// (element, row, phase_y, phase_z, lane, panel, segment, tile, group): the phases of a row side by side.
     Halide::Func interleaved{"interleaved"};
     Halide::RDom interleaving;  ///< cell of a vector, phase, vector

@@ -53,7 +53,7 @@ class WeightGradientOfCells {
         const Expr count = select(places_.is_row(v.tile * places_.rows() + v.row), places_.own(v.segment), 0);
         for (int width = f_.size.vector, above = 0; width > 0; above = width, width = next_width(width))
             seen.push_back(select(count >= width && (above == 0 || count < above), rounded_up(count, width), 0));
-        f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
+        tabulate(f_.input_rows, {v.row, v.segment, v.tile}, seen);
         f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = 0.f;
         for (int width = f_.size.vector; width > 0; width = next_width(width)) {
             const Expr most = rounded_up(places_.length(), width);
@@ -76,7 +76,7 @@ class WeightGradientOfCells {
 
     void sum_tile() {
         const FlatGemmVars &v = f_.v;
-        f_.cell_count(v.tile) = vectors(places_.places(v.tile));
+        tabulate(f_.cell_count, {v.tile}, {vectors(places_.places(v.tile))});
         f_.summed_cells = Halide::RDom(0, vectors(places_.most_places()), "summed_cells");
         f_.summed_cells.where(f_.summed_cells.x < f_.cell_count(v.tile));
         const auto entry = [&](int i) -> Expr { return f_.entries(v.entry)[i]; };

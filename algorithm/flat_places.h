@@ -18,6 +18,7 @@
 #include "algorithm/flat_gemm_funcs.h"
 #include "algorithm/gather.h"
 #include "algorithm/per_axis.h"
+#include "algorithm/table.h"
 
 namespace conv_transpose::flat_gemm {
 
@@ -284,10 +285,10 @@ class Places {
         const PerAxis of_row = span(0, segment);
         return max(of_row[1] - of_row[0], 0);
     }
-    /// At most so many, apart like the channels of a place. Where taps see nothing, a register tile is computed all the same.
-    Expr most_positions() const {
-        return (rounded_up(max(seen_rows() * most_seen_cells(), 1), positions_) * positions_ + 15) / 32 * 32 + 16;
-    }
+    /// At most so many; and their room, apart like the channels of a place. Where taps see nothing, a register tile is computed all
+    /// the same.
+    Expr most_positions() const { return max(seen_rows() * most_seen_cells(), 1); }
+    Expr room_of_positions() const { return (rounded_up(most_positions(), positions_) * positions_ + 15) / 32 * 32 + 16; }
     Expr seen_positions(const Expr &segment, const Expr &tile) const {
         return max(positions_before(seen_rows(), segment, tile), 1);
     }

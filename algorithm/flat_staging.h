@@ -20,7 +20,7 @@ inline std::vector<Expr> seen_rows(FlatGemmFuncs &f, const Places &places, const
     using namespace Halide;
     const FlatGemmVars &v = f.v;
     const std::vector<FlatAxis> &axes = places.axes();
-    f.span(v.plane, v.segment) = Tuple(places.span(planes[0], v.segment));
+    tabulate(f.span, {v.plane, v.segment}, places.span(planes[0], v.segment));
 
     const PerAxis cells = places.row(places.seen_row(v.tile, v.row) - places.first_row());
     std::vector<Expr> seen;
@@ -205,7 +205,7 @@ class Staging {
         seen.push_back(count);
         if (f_.size.only_seen) seen.push_back(max(of_row, 0));
         if (f_.size.entries > 0) seen.push_back(places_.positions_before(v.row, v.segment, v.tile));
-        f_.seen_rows(v.row, v.plane, v.segment, v.tile) = Halide::Tuple(seen);
+        tabulate(f_.seen_rows, {v.row, v.plane, v.segment, v.tile}, seen);
         f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 
             f_.size.only_seen ? Halide::undef(kept(f_.size, 0.f).type()) : kept(f_.size, 0.f);
         if (f_.size.only_seen) zero_gaps();
@@ -221,9 +221,9 @@ class Staging {
         const Expr first = clamp(span(0) - span(2), 0, pitch);
         const Expr whole = f_.size.depthwise ? picture_.dim(rank_).extent() % f_.size.vector == 0 : Internal::const_true();
         const Expr behind_row = (v.row - 1) * pitch + first + of_row(max(v.row - 1, 0), count_column_ + 1);
-        f_.gaps(v.row, v.plane, v.segment, v.tile) =
-            Tuple(select(v.row == 0, 0, whole, behind_row, window),
-                  select(v.row == rows || !whole, window, Halide::min(v.row * pitch + first, window)));
+        tabulate(f_.gaps, {v.row, v.plane, v.segment, v.tile},
+                 {select(v.row == 0, 0, whole, behind_row, window),
+                  select(v.row == rows || !whole, window, Halide::min(v.row * pitch + first, window))});
         f_.zeroed = RDom({{0, width}, {0, rounded_up(window * of_place, width)}, {0, rows + 1}}, "zeroed");
         RDom &r = f_.zeroed;
         const auto gap = [&](int i) -> Expr { return f_.gaps(r[2], v.plane, v.segment, v.tile)[i]; };

@@ -38,7 +38,7 @@ class Storing {
         // In place of gaps, which are not stored, the first cells are read, of whatever phase.
         const Expr first_place = f.size.only_cells ? places.first_cell_of(first_row, v.tile) : first_row * places.pitch();
         stored.push_back(select(places.is_row(v.tile * places.rows() + first_row), first_place, 0));
-        f.stored_rows(v.row, v.phase_y, v.phase_z, v.tile) = Halide::Tuple(stored);
+        tabulate(f.stored_rows, {v.row, v.phase_y, v.phase_z, v.tile}, stored);
     }
 
     /// Stores in vectors along a row, whose phases are interleaved before.
@@ -259,8 +259,7 @@ class Storing {
     void define_stored_cells() {
         const FlatGemmVars &v = f_.v;
         const Expr before = places_.early(v.segment) - v.phase_x, stride = x().stride;
-        f_.stored_cells(v.phase_x, v.segment) =
-            Halide::Tuple(rounded_up(before, stride), (places_.length() - 1 + before) / stride);
+        tabulate(f_.stored_cells, {v.phase_x, v.segment}, {rounded_up(before, stride), (places_.length() - 1 + before) / stride});
     }
 
     void interleave() {

@@ -20,9 +20,11 @@ inline void define_taps(FlatGemmFuncs &f, const Places &places, const Tap &tap, 
         values.push_back(first_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
         values.push_back(last_seeing(places.axes()[d], tap.shift[d], tap.plane[d]));
     }
+    // Not as other tables: without the clamps LLVM adds shifts to a register tile's places as vectors, and takes those apart again
+    // (1.1 times as long for 16 channels).
     f.taps(v.tap, v.phase) = Halide::Tuple(values);
     // A phase beyond the last is one without taps.
-    f.live_taps(v.phase) = select(v.phase < places.live_phases(), live, 0);
+    tabulate(f.live_taps, {v.phase}, {select(v.phase < places.live_phases(), live, 0)});
 }
 
 /// The table of where the cells of a register tile lie: the first and the last coordinate on each axis.
@@ -54,8 +56,8 @@ inline void define_cells(FlatGemmFuncs &f, const Places &places) {
     const Expr number = v.tile * places.rows() + v.row;
     std::vector<Expr> row = places.row(number);
     row.back() = select(places.is_row(number), places.first_cell_of(v.row, v.tile), -1);
-    f.cell_rows(v.row, v.tile) = Tuple(row);
-    f.cell_count(v.tile) = places.cells_before(places.rows_of(v.tile), v.tile);
+    tabulate(f.cell_rows, {v.row, v.tile}, row);
+    tabulate(f.cell_count, {v.tile}, {places.cells_before(places.rows_of(v.tile), v.tile)});
     f.cell_places(v.place, v.tile) = 0;
     f.placed = RDom({{0, vector}, {0, rounded_up(places.row_cells(), vector)}, {0, places.rows()}}, "placed");
     RDom &r = f.placed;

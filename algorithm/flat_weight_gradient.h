@@ -30,9 +30,9 @@ struct EntryOrder {
 /// The table of entries; elements that lie together of a place and tables count of it.
 inline void define_entries(FlatWeightGradientFuncs &f, const Expr &taps, const GradientBlock &block, const EntryOrder &order,
                            const Expr &of_place) {
-    const Expr entry = f.v.entry, tap = promised(entry / order.tap % taps, taps);
-    f.entries(entry) =
-        Halide::Tuple(f.taps(tap, 0)[0] * of_place, f.taps(tap, 0)[1], entry / order.channel % block.outputs);
+    const Halide::Var entry = f.v.entry;
+    const Expr tap = promised(entry / order.tap % taps, taps);
+    tabulate(f.entries, {entry}, {f.taps(tap, 0)[0] * of_place, f.taps(tap, 0)[1], entry / order.channel % block.outputs});
 }
 
 /// Adds sums of tiles to those of their part; both have `sums` in front of segment and tile.
@@ -111,7 +111,7 @@ class WeightGradientSum {
             f_.entries_in_vectors || f_.size.joins_rows() ? Internal::const_false() : run >= vector && !f_.reads_input_vectors;
         const Expr turned = select(is_turned, rounded_up(run, vector), 0);
         seen.insert(seen.end(), {cells.back(), turned, select(is_turned, 0, run), count, run});
-        f_.input_rows(v.row, v.segment, v.tile) = Tuple(seen);
+        tabulate(f_.input_rows, {v.row, v.segment, v.tile}, seen);
         if (!f_.taps_see_runs()) place_cells();
         if (f_.size.tile_pairs == 0) clear_lanes();
         else f_.staged_input(v.place, v.lane, v.panel, v.segment, v.tile, v.group) = kept(f_.size, 0.f);

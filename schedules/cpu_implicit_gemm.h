@@ -361,11 +361,11 @@ struct CpuProduct : CpuSchedule {
         const FlatGemmVars &v = f.v;
         const int width = f.size.vector;
         const TailStrategy whole = TailStrategy::RoundUp;
-        for (Func table : {f.offsets, f.runs, f.one_run}) table.compute_at(f.output, work);
+        for (Func table : {f.offsets, f.runs, f.one_run, f.position_count}) table.compute_at(f.output, work);
         f.offsets.update().unscheduled(), f.one_run.update().unscheduled();
         f.offsets.align_bounds(v.place, f.size.positions).vectorize(v.place, width, whole);
         f.products.compute_at(f.output, f.stored.block).bound_extent(v.lane, f.size.entries)
-            .align_bounds(v.place, f.size.positions).bound_storage(v.place, f.most_positions).vectorize(v.place, width, whole);
+            .align_bounds(v.place, f.size.positions).bound_storage(v.place, f.room_of_positions).vectorize(v.place, width, whole);
         f.products.update().split(v.place, register_tile, v.place, f.size.positions, TailStrategy::GuardWithIf)
             .split(register_tile, tiles, register_tile, f.size.read_tiles, TailStrategy::GuardWithIf)
             .reorder(v.place, v.lane, v.panel, register_tile, tiles, f.chunks.x)
