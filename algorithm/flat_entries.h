@@ -62,8 +62,7 @@ class SumOfEntries {
             at = at + (staging.coordinate(r[1], d) - places_.axes()[d].min) * picture_.dim(d).stride();
         at = at + staging.coordinate(r[1], rank_) * picture_.dim(rank_ + 2).stride();
         f_.positions.where(r[0] < staging.cells(r[1]));
-        f_.offsets(promised(staging.position(cell, r[1]), places_.most_positions()), v.plane, v.segment, v.tile) =
-            at;
+        f_.offsets(promised(staging.position(cell, r[1]), places_.most_positions()), v.plane, v.segment, v.tile) = at;
         const Expr first = v.vector * f_.size.vector;
         Expr in_a_run = Internal::const_true();
         for (int i = 1; i < f_.size.vector; i++) in_a_run = in_a_run && offset(first + i) == offset(first) + i;
