@@ -11,7 +11,7 @@ set(CONV_TRANSPOSE_GPU_COMPRESSION "" CACHE STRING
 set_property(CACHE CONV_TRANSPOSE_GPU_COMPRESSION PROPERTY STRINGS "" size balance speed)
 set(CONV_TRANSPOSE_CPU_LEVELS avx512 avx2 CACHE STRING "CPU instruction sets, best first; the baseline is always built")
 # Where tests are built with the small set, instruction sets beyond the machine's have those rows alone that no other set has, as no
-# test can run them; and with AVX-512 AVX2 has rows of float32 alone: those of 16 bits differ from them as they do with AVX-512.
+# test can run them. So has AVX2 beside AVX-512, of 16 bits: its rows differ from float32's as they do there.
 set(cpu_levels_beyond "")
 set(cpu_levels_of_float32 "")
 if(CONV_TRANSPOSE_TESTS AND CONV_TRANSPOSE_KERNELS STREQUAL small AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
