@@ -59,6 +59,16 @@ Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, in
     return all;
 }
 
+/// Whether so many phases along the width are stored at once that begin half as many before the output (GemmFuncs::late_runs): then
+/// the last phases of a cell and the first of the next lie side by side, all inside or none.
+template <class Tensor>
+Expr stores_late_runs(const Geometry &g, const Tensor &output, int values, int neighbours) {
+    const Expr early = g.early[0];
+    Expr all = early % values == values / 2 && (output.dim(0).extent() - early) % values == 0 && g.strides[0] == neighbours;
+    for (int d = 1; d < output.dimensions(); d++) all = all && output.dim(d).stride() % values == 0;
+    return all;
+}
+
 /// What an iteration of the stores is of: a position and a channel of a phase. Channels are counted in sets of neighbours.
 struct StoredPlace {
     Expr position, set, neighbour, phase;
@@ -229,6 +239,9 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         const bool never = !f.channels_last_output && tile.neighbours == 1 && (f.window - 1) % values != 0;
         if (!never) f.runs.emplace_back(values, stores_runs(f, g, output, values, tile.neighbours));
     }
+    const bool may_begin_early = !f.channels_last_output && !g.early.empty() && !Internal::is_const_zero(g.early[0]);
+    for (int values = 2; may_begin_early && values <= tile.neighbours; values *= 2)
+        f.late_runs.emplace_back(values, stores_late_runs(g, output, values, tile.neighbours));
 }
 
 }  // namespace conv_transpose::implicit_gemm

@@ -110,6 +110,8 @@ struct GemmFuncs {
     /// So many elements of a line of a tile, positions of a channel, the neighbours of positions or channels of a position,
     /// from multiples on, are neighbours in the output, all inside or none, where a condition holds; the fewest first.
     std::vector<std::pair<int, Halide::Expr>> runs;
+    /// Likewise those that begin half as many elements behind multiples.
+    std::vector<std::pair<int, Halide::Expr>> late_runs;
     /// Neighbours of an operand in memory, as it is copied.
     int copied_values() const { return given_channels > 0 ? given_channels : values(); }
     int values() const { return format.on_tensor_cores() ? format.values_of_16_bytes() / (in_pairs ? 2 : 1) : 1; }

@@ -47,7 +47,7 @@ void add_tensor_core_passes(Halide::Pipeline pipeline, const Schedule &schedule,
     TensorCoreOptions options{.blocks_per_multiprocessor = schedule.blocks, .stages = schedule.stages};
     if constexpr (requires { schedule.row_stores; }) options.row_stores = schedule.row_stores;
     if constexpr (requires { schedule.run_stores; })
-        options.run_stores = schedule.run_stores, options.runs = schedule.runs;
+        options.run_stores = schedule.run_stores, options.runs = schedule.runs, options.late_runs = schedule.late_runs;
     if constexpr (requires { schedule.centre; }) options.centre = schedule.centre;
     if constexpr (requires { schedule.adds_in_clusters(); }) options.adds_in_clusters = schedule.adds_in_clusters();
     if constexpr (requires { schedule.resident_blocks; }) options.further_tiles = schedule.resident_blocks > 0;

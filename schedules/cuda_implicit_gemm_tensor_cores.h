@@ -57,7 +57,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
 
     /// 16 bytes of a row of a tile are stored at once, or runs of those that are neighbours; set by apply().
     mutable bool row_stores = false, run_stores = false;
-    mutable std::vector<std::pair<int, Halide::Expr>> runs;
+    mutable std::vector<std::pair<int, Halide::Expr>> runs, late_runs;
     mutable Halide::Expr centre;
     /// Less than 16 bytes are copied asynchronously; likewise.
     mutable bool small_copies = false;
@@ -159,7 +159,7 @@ struct CudaImplicitGemmTensorCores : TensorCoreSchedule {
         using namespace Halide;
         row_stores = f.computes_whole_rows;
         run_stores = !row_stores && !(neighbours > 1 && f.channels_last_output);
-        runs = f.runs, centre = f.centre;
+        runs = f.runs, late_runs = f.late_runs, centre = f.centre;
         RVar lane{"lane"}, warp{"warp"}, column{"mma_n"}, row{"mma_m"}, group_of_warps{"warpgroup"};
         const bool splits_columns =
             (f.position_unit > 1 && f.position_unit < columns) || (neighbours > 1 && f.channels_last_output);

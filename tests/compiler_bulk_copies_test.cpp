@@ -172,6 +172,16 @@ TEST(BulkCopies, RunsOfATileAreStoredAtOnce) {
     expect_refusal(product, "a multiple of 32");
 }
 
+// The last lane's four, or pair, is of both ends of a row: their halves are stored alone.
+TEST(BulkCopies, RunsOfATileMayBeginLate) {
+    MatrixProduct product = product_by_boxes();
+    product.columns = 128, product.run_stores = product.late_runs = true;
+    const std::string ptx = product.ptx();
+    EXPECT_EQ(calls(ptx, "store_run__values4, "), 16 + 16);
+    EXPECT_EQ(calls(ptx, "store_run__values2, "), 32 + 16 * 2 + 32);
+    EXPECT_EQ(calls(ptx, "store_run__values1, "), 64 + 16 * 2);
+}
+
 TEST(BulkCopies, RefusesWhatIsNoBox) {
     MatrixProduct product = product_by_boxes();
     product.rows_of_boxes = false;  // as rows of 16 bytes

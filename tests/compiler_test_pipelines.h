@@ -40,6 +40,7 @@ struct MatrixProduct {
     bool scales_rows = false;    ///< c's, by their numbers
     bool adds_in_clusters = false;  ///< the blocks along c's rows
     bool run_stores = false;    ///< by four elements and two, where rows of c have whole ones
+    bool late_runs = false;     ///< or where they have them from half as many elements on
     SoftwarePipelineOptions options{};  ///< but for stages
 
     Halide::Module lower(const std::string &name = "matrix_product") const;
@@ -176,6 +177,8 @@ inline Halide::Module MatrixProduct::lower(const std::string &name) const {
         const Halide::Expr row = output.dim(1).stride(), width = output.dim(0).extent();
         for (int values : {2, 4})
             if (run_stores) tensor_cores.runs.emplace_back(values, row % values == 0 && width % values == 0);
+        for (int values : {2, 4})
+            if (late_runs) tensor_cores.late_runs.emplace_back(values, row % values == 0 && width % values == 0);
         p.add_custom_lowering_pass(new TensorCorePass(tensor_cores));
         SoftwarePipelineOptions pipeline_options = options;
         pipeline_options.stages = stages;

@@ -373,6 +373,8 @@ TEST(Computation, OfFewChannelsIsOfCellsOfInputs) {
     EXPECT_EQ(cells->problem.width().input, 16);
     EXPECT_EQ(cells->problem.width().stride, 4);
     EXPECT_EQ(cells->problem.width().kernel, 12);
+    EXPECT_EQ(cells->cells->lead, 1);  // so that fours of outputs are whole cells
+    EXPECT_EQ(cells->problem.width().padding, 4);
     EXPECT_EQ(cells->problem.width().output(), whole.problem.width().output());
     EXPECT_EQ(cells->problem.height().kernel, 5);
     EXPECT_EQ(with_split_sum(kernel_of_cells(4, 3), *cells).partial_sums, 1);
@@ -397,11 +399,29 @@ TEST(Computation, OfCellsWhereAStrideMeetsADilation) {
     const auto has_cells = [&](const char *problem) {
         return with_input_cells(kernel, computations(problem, Operation::forward)[0]).has_value();
     };
-    EXPECT_FALSE(has_cells("n2ic32oc32iw16kw3sw2pw1"));
-    EXPECT_TRUE(has_cells("n2ic32oc16iw1048576kw7sw2pw1"));
-    EXPECT_FALSE(has_cells("n2ic32oc16iw64kw7sw2pw1"));  // the fewest blocks would be fewer, and longer
+    EXPECT_FALSE(has_cells("n2ic32oc32iw16kw3sw2pw2"));
+    EXPECT_TRUE(has_cells("n2ic32oc16iw1048576kw7sw2pw2"));
+    EXPECT_FALSE(has_cells("n2ic32oc16iw64kw7sw2pw2"));  // the fewest blocks would be fewer, and longer
     EXPECT_FALSE(has_cells("n2ic32oc16iw15kw3pw1"));  // 15 inputs are no whole cells
     EXPECT_FALSE(has_cells("n2g2ic32oc16iw16kw3pw1"));
+}
+
+// Pairs of phases begin at odd outputs with an odd padding, unless a kernel that fills no whole cells begins one position later.
+TEST(Computation, OfCellsWhosePairsBeginAtEvenOutputs) {
+    const auto lead = [](const char *problem, int64_t multiple) -> std::string {
+        const Computation given = computations(problem, Operation::forward)[0];
+        const std::optional<Computation> cells = with_input_cells(kernel_of_cells(multiple, 1), given);
+        if (!cells) return "none";
+        EXPECT_EQ(cells->problem.width().output(), given.problem.width().output()) << problem;
+        EXPECT_EQ(cells->problem.width().padding, given.problem.width().padding + cells->cells->lead) << problem;
+        return std::to_string(cells->cells->inputs) + ", " + std::to_string(cells->cells->lead);
+    };
+    EXPECT_EQ(lead("n2ic32oc32iw16kw3sw2pw1", 2), "1, 1");
+    EXPECT_EQ(lead("n2ic32oc32iw15kw4sw2pw1", 2), "none");  // four positions fill two cells
+    EXPECT_EQ(lead("n2ic32oc16iw1048576kw7sw2pw1", 2), "2, 1");
+    EXPECT_EQ(lead("n2ic32oc16iw1048576kw7sw2pw2", 2), "2, 0");
+    EXPECT_EQ(lead("n2ic32oc32iw15kw6sw4pw2", 4), "1, 2");
+    EXPECT_EQ(lead("n2ic32oc32iw15kw7sw4pw2", 4), "none");  // one position is too few
 }
 
 // Rows whose pixels see but their own column are one row: a kernel along another axis is one along it, spread by its length.

@@ -29,6 +29,9 @@ struct TensorCoreOptions {
     /// Then so many of them, 2 or 4, from multiples on, lie side by side in the output, all inside of it or none, and their
     /// index is a multiple, where a condition holds that is the same for all of a launch. The fewest come first.
     std::vector<std::pair<int, Halide::Expr>> runs = {};
+    /// Likewise those that begin half as many elements behind a multiple. Halves are left at the ends of a line, which are stored
+    /// alone.
+    std::vector<std::pair<int, Halide::Expr>> late_runs = {};
     /// Which of the taps that are rows (shifted_sums.h) stays where it is: the same for all of a launch.
     Halide::Expr centre = {};
     /// A block has further tiles, whose operands come while one is stored (SoftwarePipelineOptions::resident_blocks): stores

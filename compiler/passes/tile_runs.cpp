@@ -4,10 +4,10 @@
 //
 // Eight rows of a warp at a time are turned through shared memory, as in tile_pairs.cpp. They are *lines*: a row, or as many
 // rows as alternate in the output. Neighbouring lanes store neighbouring elements of a line, each one by one, or, where a
-// condition of the whole output says so (TensorCoreOptions::runs), two or four at once. What an index, a guard or a value takes
-// from the line alone, as where a channel lies and its bias, one lane works out for each and leaves behind it in shared
-// memory, as far as there is room; what comes from the place in the line alone, as where a position lies, each lane works out
-// once for all lines.
+// condition of the whole output says so, two or four at once, from the line's first on (TensorCoreOptions::runs) or from half as
+// many elements later (late_runs). What an index, a guard or a value takes from the line alone, as where a channel lies and its
+// bias, one lane works out for each and leaves behind it in shared memory, as far as there is room; what comes from the place in
+// the line alone, as where a position lies, each lane works out once for all lines.
 #include <algorithm>
 
 #include "compiler/passes/placeholder_calls.h"
@@ -42,15 +42,19 @@ bool TileStore::fills_lanes(int values) const { return tile_->columns * rows_of_
 /// A version of the store, of so many elements at once.
 class TileStore::Runs {
   public:
-    /// `in_lanes`: lanes store what they have, of a tile of which they have neighbours.
-    Runs(const TileStore &tile, const Version &version, int values, bool in_lanes = false)
-        : tile_(tile), unrolled_(version.unrolled), in_lanes_(in_lanes), values_(values), rows_(tile.rows_of_line()),
+    enum class Pieces {
+        of_line,   ///< neighbouring lanes store neighbours of a line
+        late,      ///< likewise, from half a piece on; the last lane's last is of both ends of the line
+        of_lanes,  ///< lanes store what they have, of a tile of which they have neighbours
+    };
+    Runs(const TileStore &tile, const Version &version, int values, Pieces pieces = Pieces::of_line)
+        : tile_(tile), unrolled_(version.unrolled), pieces_(pieces), values_(values), rows_(tile.rows_of_line()),
           lines_(rows_per_turn / rows_), slots_(tile.tile_->columns * rows_ / (values * lanes_of_warp)),
           parts_(tile.nest_.name, true) {
         take_apart(version);
     }
 
-    Stmt statement() const { return in_lanes_ ? of_lanes() : turned(); }
+    Stmt statement() const { return pieces_ == Pieces::of_lanes ? of_lanes() : turned(); }
 
   private:
     Stmt turned() const {
@@ -184,10 +188,11 @@ class TileStore::Runs {
     std::string slot_name(int slot) const { return tile_.nest_.name + ".slot." + std::to_string(slot); }
     /// The place in its line of an element of those that a lane stores at once.
     Expr place(int slot, int i) const {
-        if (in_lanes_)
+        if (pieces_ == Pieces::of_lanes)
             return (integer(".thread_id_y") * columns_of_group + integer(".thread_id_x") / 4) * columns_of_lane() +
                    slot * values_ + i;
-        return (integer(slot_name(slot)) * lanes_of_warp + integer(".thread_id_x")) * values_ + i;
+        const Expr place = (integer(slot_name(slot)) * lanes_of_warp + integer(".thread_id_x")) * values_ + i;
+        return pieces_ == Pieces::late ? (place + values_ / 2) % (tile_.tile_->columns * rows_) : place;
     }
     std::string of_element(const std::string &name, int slot, int i) const {
         return name + "." + std::to_string(slot * values_ + i);
@@ -221,19 +226,30 @@ class TileStore::Runs {
         return stores;
     }
 
-    /// At once, as the first of them says where they lie and whether they are inside.
-    Stmt store(const Expr &line, int slot) const { return store(slot, copies(line, slot)); }
-    Stmt store(int slot, const std::vector<Expr> &sums) const {
+    Stmt store(const Expr &line, int slot) const {
+        const std::vector<Expr> sums = copies(line, slot);
+        if (pieces_ != Pieces::late || slot + 1 < slots_) return store(slot, sums);
+        const Expr of_both_ends = integer(".thread_id_x") == lanes_of_warp - 1;
+        std::vector<Stmt> all{store(slot, sums, !of_both_ends)};
+        const auto middle = sums.begin() + values_ / 2;
+        all.push_back(store(slot, {sums.begin(), middle}, of_both_ends));
+        all.push_back(store(slot, {middle, sums.end()}, of_both_ends, values_ / 2));
+        return Block::make(all);
+    }
+    /// At once, from `first` on, as that one says where they lie and whether they are inside.
+    Stmt store(int slot, const std::vector<Expr> &sums, const Expr &by_lane = const_true(), int first = 0) const {
         const auto of = [&](const Expr &e, int i) {
             std::map<std::string, Expr> values{{piece_name, place(slot, i)}};
             for (const auto &[name, value] : parts_.of_pieces)
                 values[name] = Variable::make(value.type(), of_element(name, slot, i));
             return substitute(values, e);
         };
-        std::vector<Expr> arguments{tile_.target_of(of(index_, 0)), select(of(inside_, 0), 1, 0)};
-        for (int i = 0; i < values_; i++) arguments.push_back(substitute(sum_name, sums[i], of(value_, i)));
+        const int values = static_cast<int>(sums.size());
+        const Expr inside = is_const_one(by_lane) ? of(inside_, first) : of(inside_, first) && by_lane;
+        std::vector<Expr> arguments{tile_.target_of(of(index_, first)), select(inside, 1, 0)};
+        for (int i = 0; i < values; i++) arguments.push_back(substitute(sum_name, sums[i], of(value_, first + i)));
         PlaceholderCall run{"store_run", tile_.format_fields()};
-        run.fields["values"] = values_;
+        run.fields["values"] = values;
         return placeholder(run, arguments);
     }
 
@@ -286,15 +302,14 @@ class TileStore::Runs {
     /// Elements of a line in shared memory. Columns of a row are read at once.
     std::vector<Expr> copies(const Expr &line, int slot) const {
         std::vector<Expr> all;
-        const Expr at = place(slot, 0);
-        const int columns = std::max(values_ / rows_, 1);
+        const int columns = pieces_ == Pieces::late ? 1 : std::max(values_ / rows_, 1);
         for (int i = 0; i < values_; i++) {
-            const Expr row = line * rows_ + (columns > 1 ? Expr(i % rows_) : at % rows_ + i);
-            const Expr copy = simplify(scratch(row) + at / rows_);
             if (columns == 1) {
-                all.push_back(tile_.load_of_copy(copy));
+                const Expr at = place(slot, i);
+                all.push_back(tile_.load_of_copy(simplify(scratch(line * rows_ + at % rows_) + at / rows_)));
                 continue;
             }
+            const Expr copy = simplify(scratch(line * rows_ + i % rows_) + place(slot, 0) / rows_);
             const Expr of_row = Load::make(Float(32, columns), tile_.shared_, Ramp::make(copy, 1, columns), Buffer<>(), Parameter(),
                                            const_true(columns), ModulusRemainder(columns, 0));
             all.push_back(Shuffle::make_extract_element(of_row, i / rows_));
@@ -303,7 +318,8 @@ class TileStore::Runs {
     }
 
     const TileStore &tile_;
-    const bool unrolled_, in_lanes_;
+    const bool unrolled_;
+    const Pieces pieces_;
     const int values_, rows_, lines_, slots_;
     RowsAndPieces parts_;
     Expr inside_, index_, value_;
@@ -311,21 +327,27 @@ class TileStore::Runs {
 
 Stmt TileStore::runs(const Version &version) const {
     Stmt all = Runs(*this, version, 1).statement();
+    for (const auto &[values, condition] : late_runs_)
+        if (fills_lanes(values) && version.unrolled)
+            all = IfThenElse::make(runs_of(values, true), Runs(*this, version, values, Runs::Pieces::late).statement(), all);
     for (const auto &[values, condition] : runs_) {
         // All that it has of a row: with fewer, lanes would write to each sector one after the other.
         const bool in_lanes = tile_->taps > 1 && values == tile_->columns / (warps_of_warpgroup * columns_of_group);
+        const Runs::Pieces pieces = in_lanes ? Runs::Pieces::of_lanes : Runs::Pieces::of_line;
         if (fills_lanes(values) && (version.unrolled || in_lanes))
-            all = IfThenElse::make(runs_of(values), Runs(*this, version, values, in_lanes).statement(), all);
+            all = IfThenElse::make(runs_of(values, false), Runs(*this, version, values, pieces).statement(), all);
     }
     return all;
 }
 
-Expr TileStore::runs_of(int values) const { return Variable::make(Bool(), name_of_runs(nest_.store->name, values)); }
+Expr TileStore::runs_of(int values, bool late) const {
+    return Variable::make(Bool(), name_of_runs(nest_.store->name, values, late));
+}
 
 Expr TileStore::centre() const { return integer(name_of_centre(nest_.store->name)); }
 
-std::string TileStore::name_of_runs(const std::string &output, int values) {
-    return output + ".runs_of_" + std::to_string(values);
+std::string TileStore::name_of_runs(const std::string &output, int values, bool late) {
+    return output + (late ? ".late_runs_of_" : ".runs_of_") + std::to_string(values);
 }
 
 Stmt TileStore::with_runs(const Stmt &kernel, const std::string &output, OperandFormat format,
@@ -333,10 +355,13 @@ Stmt TileStore::with_runs(const Stmt &kernel, const std::string &output, Operand
     const Expr buffer = Variable::make(type_of<struct halide_buffer_t *>(), output + ".buffer");
     const Expr address = Call::make(UInt(64), Call::buffer_get_device, {buffer}, Call::Extern);
     Stmt all = options.centre.defined() ? LetStmt::make(name_of_centre(output), options.centre, kernel) : kernel;
-    for (const auto &[values, condition] : options.runs) {
-        const Expr aligned = address % make_const(UInt(64), values * bytes_of(format)) == make_zero(UInt(64));
-        all = LetStmt::make(name_of_runs(output, values), condition && aligned, all);
-    }
+    for (const bool late : {false, true})
+        for (const auto &[values, condition] : late ? options.late_runs : options.runs) {
+            const int piece = values * bytes_of(format);
+            const Expr first = late ? address + make_const(UInt(64), piece / 2) : address;
+            const Expr aligned = first % make_const(UInt(64), piece) == make_zero(UInt(64));
+            all = LetStmt::make(name_of_runs(output, values, late), condition && aligned, all);
+        }
     return all;
 }
 

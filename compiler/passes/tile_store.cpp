@@ -16,7 +16,7 @@ TileStore::TileStore(const Nest &nest, const WarpTiles &tiles, std::string share
       value_(at_lane_zero(substitute_in_all_lets(resolve(nest.store->value, nest.lets)))),
       index_(at_lane_zero(resolve(nest.store->index, nest.lets))), conditions_(nest.guards),
       by_rows_(options.row_stores), in_runs_(options.run_stores), further_tiles_(options.further_tiles),
-      runs_(options.runs), cluster_(cluster) {
+      runs_(options.runs), late_runs_(options.late_runs), cluster_(cluster) {
     if (cluster_ && (!(by_rows_ || in_runs_) || further_tiles_))
         refuse_tile(nest.name, "blocks of a cluster add tiles that are stored by rows or in runs, one tile each");
     const auto format = operand_format(nest.store->value.type());

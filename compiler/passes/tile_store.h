@@ -67,8 +67,8 @@ class TileStore {
     // In runs: tile_runs.cpp.
     class Runs;
     Halide::Internal::Stmt runs(const Version &version) const;
-    Halide::Expr runs_of(int values) const;
-    static std::string name_of_runs(const std::string &output, int values);
+    Halide::Expr runs_of(int values, bool late) const;
+    static std::string name_of_runs(const std::string &output, int values, bool late);
     static std::string name_of_centre(const std::string &output) { return output + ".centre_of_taps"; }
     /// Columns further on than a tile's own lies what it has (shifted_sums.h).
     Halide::Expr centre() const;
@@ -150,7 +150,7 @@ class TileStore {
     bool along_rows_ = false;  // neighbours in the output are rows of a column
     bool adjacent_ = false;    // so are the two elements that a lane stores at once
     const bool by_rows_, in_runs_, further_tiles_;  // see TensorCoreOptions
-    const std::vector<std::pair<int, Halide::Expr>> runs_;
+    const std::vector<std::pair<int, Halide::Expr>> runs_, late_runs_;
     const Halide::Internal::For *const cluster_;
 };
 

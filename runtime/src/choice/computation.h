@@ -23,7 +23,7 @@ struct InputCells {
     int64_t channels;  ///< of an input, with those that fill up 16 bytes where it is packed
     /// Not 0: so many outputs of a row are channels, too, in channels_last.
     int64_t outputs = 0;
-    /// Kernels begin so many positions later then, where outputs that are joined begin before the first.
+    /// Kernels begin so many positions later, where outputs that are joined, or stored at once, begin before the first.
     int64_t lead = 0;
 
     bool joins_outputs() const { return outputs > 0; }

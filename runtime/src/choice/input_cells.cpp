@@ -14,12 +14,16 @@ namespace conv_transpose {
 
 namespace {
 
-// The width with so many inputs a cell. Taps are filled up to whole windows of the kernel.
-Axis in_cells(const Axis &x, int64_t inputs, int64_t window) {
+// The width with so many inputs a cell. Taps are filled up to whole windows of the kernel. What fills them up may come first:
+// then neighbouring phases, which are stored at once, begin at whole pairs (or fours) of the output whatever the padding is.
+Axis in_cells(const Axis &x, InputCells &of_row, const KernelTraits &k) {
     Axis cells = x;
-    cells.input = x.input / inputs, cells.stride = x.stride * inputs, cells.dilation = 1;
-    const int64_t reach = (x.kernel - 1) * x.dilation + x.stride * (inputs - 1) + 1;
-    cells.kernel = round_up(ceil_divide(reach, cells.stride), window) * cells.stride;
+    cells.input = x.input / of_row.inputs, cells.stride = x.stride * of_row.inputs, cells.dilation = 1;
+    const int64_t reach = (x.kernel - 1) * x.dilation + x.stride * (of_row.inputs - 1) + 1;
+    cells.kernel = round_up(ceil_divide(reach, cells.stride), k.window) * cells.stride;
+    const int64_t together = std::max<int64_t>(k.stride_width_multiple, 1), lead = round_up(x.padding, together) - x.padding;
+    if (reach + lead <= cells.kernel) of_row.lead = lead;
+    cells.padding = x.padding + of_row.lead;
     cells.output_padding = 0;
     cells.output_padding = x.output() - cells.output();
     return cells;
@@ -85,8 +89,8 @@ std::optional<Computation> with_input_cells(const KernelTraits &k, const Computa
     for (const int64_t inputs : {1, 2, 4, 8}) {
         if (p.width().input % inputs != 0 || p.width().stride * inputs % k.stride_width_multiple != 0) continue;
         Computation cells = c;
-        cells.problem.width() = in_cells(p.width(), inputs, k.window), cells.problem.in_channels = inputs * channels;
         cells.cells = InputCells{p, inputs, channels};
+        cells.problem.width() = in_cells(p.width(), *cells.cells, k), cells.problem.in_channels = inputs * channels;
         // Blocks that are not enough for a machine take as long as one.
         const ProductBlocks work(k, cells.problem);
         const double together = double(machines::H200::multiprocessors * k.blocks_per_multiprocessor),
@@ -95,8 +99,8 @@ std::optional<Computation> with_input_cells(const KernelTraits &k, const Computa
         least = time, best = cells;
     }
     const Axis &x = p.width();
-    const bool same = best && best->cells->inputs == 1 && best->problem.width().kernel == round_up(x.kernel, x.stride) &&
-                      x.dilation == 1;
+    const bool same = best && best->cells->inputs == 1 && best->cells->lead == 0 &&
+                      best->problem.width().kernel == round_up(x.kernel, x.stride) && x.dilation == 1;
     return same ? std::nullopt : best;
 }
 
