@@ -22,8 +22,8 @@ struct ForwardFuncs {
     Halide::Func sum;           ///< indexed as the schedule's sum_index says (gather.h); its update has the taps
     Halide::RDom taps;
     Halide::Func interleaved{"interleaved"};  ///< the sums by output position (x, y, channel, group, batch)
-    /// These are the sums with the activation. Compute them element by element, apart from vector stores: a vector would evaluate
-    /// all activations.
+    /// These are the sums with the activation, as they are stored. Compute them element by element, apart from vector stores: a
+    /// vector would evaluate all activations.
     Halide::Func activated{"activated"};
     // To specialize `activated`, so that what was not asked for costs a branch.
     Halide::Expr no_activation, no_smooth_activation;

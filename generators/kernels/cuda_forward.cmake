@@ -14,12 +14,19 @@ set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64} FULL)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32} load_offsets=true)
-# An even output width spares every store its tests.
-set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2 H200_TFLOPS 27)
-set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 lanes_x=8
-    rows_outermost=true unroll_in_channels=8 H200_TFLOPS 17)
-conv_transpose_kernel(forward f32 cuda phases AS even ${tiles75} width_multiple=2)
-conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} width_multiple=2)
+# An even output width spares every store its tests. Of 16 bits a block's rows take half of the shared memory, and so have more
+# channels, or more of them are under way.
+set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2)
+set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 rows_outermost=true
+    unroll_in_channels=8)
+conv_transpose_kernel(forward f32 cuda phases AS even ${tiles75} width_multiple=2 H200_TFLOPS 27)
+conv_transpose_kernel(forward f32 cuda phases AS even ${tiles81} lanes_x=8 width_multiple=2 H200_TFLOPS 17)
+foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
+    set(even width_multiple=2 storage=${format} ${maybe})
+    conv_transpose_kernel(forward ${format} cuda phases AS even ${tiles75} unroll_in_channels=2 ${even} H200_TFLOPS 32)
+    conv_transpose_kernel(forward ${format} cuda phases AS even ${tiles81} block_channels=32 lanes_x=16 ${even} H200_TFLOPS 21)
+endforeach()
 
 # ---- depthwise in channels_last, any attributes and rank: neighbouring groups are lanes and vectors
 set(depthwise_vectors LAYOUT nhwc GENERATOR forward_cuda_depthwise_vectors ${depthwise})
