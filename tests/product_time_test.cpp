@@ -60,6 +60,15 @@ TEST(ProductTime, OfOddStridesIsOfSingleStores) {
     EXPECT_GT(odd - time_of(k, "n1ic64oc64iw32000kw3sw3"), 0.5e-12 * outputs);
 }
 
+TEST(ProductTime, OfPhasesThatMayBeNoNeighboursIsOfSingleStores) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float32, Layout::channels_first);
+    k.weight_layout = WeightLayout::tensor_core, k.phases_as_channels = true;
+    const char *const problem = "n1ic64oc64iw32000kw4sw2pw1";
+    const double outputs = 64 * 64000, single = time_of(k, problem);
+    k.stride_width_multiple = 2;
+    EXPECT_GT(single - time_of(k, problem), 1.4e-12 * outputs);
+}
+
 TEST(ProductTime, OfPhasesWithoutTapsIsOfTheirStores) {
     KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);
     k.weight_layout = WeightLayout::tensor_core;

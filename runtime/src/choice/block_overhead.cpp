@@ -39,7 +39,7 @@ bool stores_at_odd_elements(const KernelTraits &k, const Problem &p) {
     const Axis &x = p.width();
     return k.operation == Operation::forward && !channels_innermost(k.output) &&
            bytes_of(k.output.type) == 2 && k.phases_as_channels && !k.phases_along_width && k.stride_width_multiple == 2 &&
-           x.stride == 2 && x.padding % 2 != 0;
+           x.stride == 2 && x.output() % 2 != 0;
 }
 
 namespace {
@@ -96,7 +96,7 @@ double stores_to_channels_first(const KernelTraits &k, const Problem &p) {
     if (!k.phases_as_channels || neighbours == 1) return (std::min(3 + 1.5 * double(x.stride), 16.0) + 2 * tile) * 1e-6;
     // Strides beyond the neighbours: twenty drawn layers in TF32 (H200, 2026-11-29).
     if (k.phases_along_width && x.stride > neighbours) return (neighbours == 4 ? 13e-6 : 17e-6) * tile;
-    if (k.phases_along_width) return (neighbours == 4 ? 11e-6 : 12e-6) * tile;
+    if (k.phases_along_width) return (neighbours == 4 ? 11e-6 : 10.5e-6) * tile;
     if (neighbours == 4) return 5.5e-6 * tile;
     // Of 16 bits fitted to 23 times of drawn layers (H200, 2026-11-29).
     if (x.stride > neighbours) return (k.output.type == ElementType::float32 ? 6e-6 : 9e-6) * tile;

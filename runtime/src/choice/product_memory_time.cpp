@@ -208,12 +208,16 @@ double bare_stores_time(const KernelTraits &k, const Computation &c) {
 }
 
 // Tensor-core kernels store single elements where the stride is odd, which products hide in part (eight layers of strides of 3 and
-// 5 in float16 and TF32, which took up to 1.5 times what was estimated; H200, 2026-11-28).
-double odd_stores_time(const KernelTraits &k, const Computation &c) {
-    const bool single = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
-                        !is_forward_on_cuda_cores(k) && has_single_phases(c.problem_without_cells());
-    const double element = bytes_of(k.output.type) == 2 ? 0.9e-12 : 1.25e-12;
-    return single ? element * double(c.problem.output_elements() / c.parts_in_groups()) : 0;
+// 5 in float16 and TF32, which took up to 1.5 times what was estimated; H200, 2026-11-28), and where phases that are channels are
+// not known to be neighbours: of strides of 2 to 8 by threads that copy (104 times of 60 layers, TF32; H200, 2026-11-30).
+double single_stores_time(const KernelTraits &k, const Computation &c) {
+    const bool stores = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
+                        !is_forward_on_cuda_cores(k);
+    if (!stores) return 0;
+    const double outputs = double(c.problem.output_elements() / c.parts_in_groups());
+    if (has_single_phases(c.problem_without_cells())) return (bytes_of(k.output.type) == 2 ? 0.9e-12 : 1.25e-12) * outputs;
+    const bool unpaired = k.phases_as_channels && k.stride_width_multiple <= 1 && k.box_positions == 0;
+    return unpaired && c.problem.width().stride > 1 ? 0.5e-12 * outputs + std::min(1.5e-12 * outputs, 6e-6) : 0;
 }
 
 // An input gradient reads pixels a stride apart, where neighbours in a row are no neighbouring channels: a warp's load of

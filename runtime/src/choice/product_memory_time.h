@@ -20,7 +20,7 @@ double split_lines_factor(const KernelTraits &kernel, const Computation &computa
 /// elements.
 double scattered_stores_time(const KernelTraits &kernel, const Computation &computation);
 double bare_stores_time(const KernelTraits &kernel, const Computation &computation);
-double odd_stores_time(const KernelTraits &kernel, const Computation &computation);
+double single_stores_time(const KernelTraits &kernel, const Computation &computation);
 
 /// What copies of one group's channels take that memory brings with those of others, in seconds.
 double other_groups_time(const KernelTraits &kernel, const Computation &computation);

@@ -156,7 +156,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     constexpr double bare = 0.05;
     const double pictures = pictures_time(k, c), moving = std::max(pictures, least_moving_time(k, c));
     return std::max(computing, moving) + bare * std::min(computing, pictures) + before_first_block(k) +
-           scattered_stores_time(k, c) + bare_stores_time(k, c) + odd_stores_time(k, c) + other_groups_time(k, c);
+           scattered_stores_time(k, c) + bare_stores_time(k, c) + single_stores_time(k, c) + other_groups_time(k, c);
 }
 
 }  // namespace conv_transpose
