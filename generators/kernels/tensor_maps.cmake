@@ -337,7 +337,7 @@ foreach(format ${formats_of_16_bits})
         columns=128 row_sets=1 column_sets=2 stages=2 blocks=2)
     conv_transpose_maps(forward nchw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420 ${maybe})
     conv_transpose_maps(forward nchw maps_fours_256x64 ${maps} neighbours=4 H200_TFLOPS 420 ${maybe})
-    conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 420 ${maybe})
+    conv_transpose_maps(forward ncdhw maps_pairs_256x64 ${maps} neighbours=2 H200_TFLOPS 390 ${maybe})
 endforeach()
 
 # Long sums of few tiles, whose parts are shares of the steps, taps as well as channels, and lie in channels_last whatever the

@@ -56,11 +56,14 @@ double before_first_box_of_rows(const KernelTraits &k) {
 }
 
 // Likewise of input gradients of 16 bits in channels_first (twelve layers of 8 to 16 us; H200, 2026-11-23), and of forward
-// operations in channels_last (twenty of 5 to 25 us; where threads copy, k2 s2, 64 to 32 of 128x128, 11.6 us, by maps 8.1).
+// operations in channels_last (twenty of 5 to 25 us; where threads copy, k2 s2, 64 to 32 of 128x128, 11.6 us, by maps 8.1), or of
+// three axes in channels_first (35 times of layers of 5 to 20 us; H200, 2026-11-30).
 double before_first_box(const KernelTraits &k) {
     const bool to_channels_last = k.operation == Operation::forward && channels_innermost(k.output);
-    if (k.box_positions == 0) return to_channels_last && k.counts_through_images && bytes_of(k.output.type) == 2 ? 2e-6 : 0;
-    if (k.operation == Operation::forward) return to_channels_last ? before_first_box_of_rows(k) : 0;
+    const bool of_16_bits = bytes_of(k.output.type) == 2;
+    if (k.box_positions == 0) return to_channels_last && k.counts_through_images && of_16_bits ? 2e-6 : 0;
+    if (to_channels_last) return before_first_box_of_rows(k);
+    if (k.operation == Operation::forward) return of_16_bits && k.rank == 3 ? (k.phases_along_width ? 1.5e-6 : 2e-6) : 0;
     return k.operation == Operation::input_gradient && !channels_innermost(k.input) && bytes_of(k.input.type) == 2 ? 1.5e-6 : 0;
 }
 
