@@ -5,6 +5,7 @@
 
 #include "choice/alternatives.h"
 #include "choice/other_steps_time.h"
+#include "choice/product_blocks.h"
 
 namespace conv_transpose::testing {
 namespace {
@@ -67,6 +68,15 @@ TEST(ProductTime, OfPhasesThatMayBeNoNeighboursIsOfSingleStores) {
     const double outputs = 64 * 64000, single = time_of(k, problem);
     k.stride_width_multiple = 2;
     EXPECT_GT(single - time_of(k, problem), 1.4e-12 * outputs);
+}
+
+TEST(ProductTime, CountsWhatWindowsSeeBeyondARow) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);
+    k.input.layout = Layout::channels_last, k.box_positions = 128;  // of packed rows
+    const Problem p = Problem::parse("n64ic128oc256ih16iw16kh3kw3ph1pw1");
+    EXPECT_EQ(ProductBlocks(k, p).blocks, 4 * 64);
+    k.window = 3;
+    EXPECT_EQ(ProductBlocks(k, p).blocks, 4 * 72);
 }
 
 TEST(ProductTime, OfPhasesWithoutTapsIsOfTheirStores) {

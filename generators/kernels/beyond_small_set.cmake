@@ -6,7 +6,6 @@ set(conv_transpose_beyond_small_set
     forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_256x128
     forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_pairs_128x64
     forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_t3_384x32
-    forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_t3_kept_256x64
     forward_f16_cuda_implicit_gemm_any_nchw_as_it_lies_weight_maps_128x64
     forward_f16_cuda_implicit_gemm_any_nchw_maps_parts_256x128
     forward_f16_cuda_implicit_gemm_any_ndhwc_weight_maps_128x128

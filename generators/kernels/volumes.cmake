@@ -19,7 +19,7 @@ foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
     # Those of pairs since phases of odd paddings are some: 143 layers of even strides, 2026-11-30.
-    conv_transpose_rates(pairs_w2 800 395 pairs_w3 870 415 fours_w2 720 380)
+    conv_transpose_rates(pairs_w2 800 395 pairs_w3 920 430 fours_w2 760 410)
     set(cells input_layout=channels_last in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true
         phases_along_width=true ${half_chunk} boxes=2 stages=3 blocks=2 ${maybe})
     set(positions256 ${cells} columns=128 row_sets=1 column_sets=2)

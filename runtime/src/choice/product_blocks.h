@@ -45,9 +45,11 @@ inline int64_t taps_of_phases(const KernelTraits &k, const Problem &p) {
     });
 }
 
-/// Cells of an axis: outputs of the forward operation that have a phase in common.
+/// Cells of an axis: outputs of the forward operation that have a phase in common, and those that windows along the width see
+/// beyond.
 inline int64_t cells(const KernelTraits &k, const Problem &p, const Axis &a) {
-    const int64_t gap = window_of_steps(k, p, a) - 1;  // that rows share
+    const bool in_windows = &a == &p.width() && (k.splits_steps || k.box_positions > 0);
+    const int64_t gap = in_windows ? k.window - 1 : 0;
     return k.operation == Operation::forward ? ceil_divide(spanned_output(k, p, a), a.stride) + gap : a.input;
 }
 
