@@ -45,28 +45,25 @@ inline void define_sum(GemmFuncs &f, const Geometry &g, const Expr &initial,
     f.sum(v.position, v.channel, v.phase, v.group) += multiply(picture, weight);
 }
 
-/// Whether elements of a line, so many of each position or channel, are stored so many at once (GemmFuncs::runs).
+/// Whether cells begin before the output along the width, by as much as the launch says.
+inline bool may_begin_early(const GemmFuncs &f, const Geometry &g) {
+    return !f.channels_last_output && !g.early.empty() && !Halide::Internal::is_const_zero(g.early[0]);
+}
+
+/// Whether elements of a line, so many of each position or channel, are stored so many at once (GemmFuncs::runs), or `late` ones
+/// (late_runs), where cells begin half as many before the output: the last phases of one and the first of the next.
 template <class Tensor>
-Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, int values, int neighbours) {
+Expr stores_runs(const GemmFuncs &f, const Geometry &g, const Tensor &output, int values, int neighbours, bool late = false) {
     const int innermost = f.channels_last_output ? static_cast<int>(g.cells.size()) : 0;
-    Expr all = Expr(output.dim(innermost).extent()) % values == 0;
+    const Expr extent = output.dim(innermost).extent(), early = may_begin_early(f, g) ? g.early[0] : Expr(0);
+    Expr all = (extent - early) % values == 0;
     for (int d = 0; d < output.dimensions(); d++)
         if (d != innermost) all = all && output.dim(d).stride() % values == 0;
     if (f.channels_last_output) return all;
-    if (!g.early.empty() && !Halide::Internal::is_const_zero(g.early[0])) all = all && g.early[0] % values == 0;
+    if (may_begin_early(f, g)) all = all && early % values == (late ? values / 2 : 0);
     if (g.run_margin > 0) all = all && g.run_lead % values == 0;
-    if (values > neighbours) all = all && g.strides[0] == neighbours && g.cells[0] % (values / neighbours) == 0;
-    return all;
-}
-
-/// Whether so many phases along the width are stored at once that begin half as many before the output (GemmFuncs::late_runs): then
-/// the last phases of a cell and the first of the next lie side by side, all inside or none.
-template <class Tensor>
-Expr stores_late_runs(const Geometry &g, const Tensor &output, int values, int neighbours) {
-    const Expr early = g.early[0];
-    Expr all = early % values == values / 2 && (output.dim(0).extent() - early) % values == 0 && g.strides[0] == neighbours;
-    for (int d = 1; d < output.dimensions(); d++) all = all && output.dim(d).stride() % values == 0;
-    return all;
+    if (late || values > neighbours) all = all && g.strides[0] == neighbours;
+    return values > neighbours ? all && g.cells[0] % (values / neighbours) == 0 : all;
 }
 
 /// What an iteration of the stores is of: a position and a channel of a phase. Channels are counted in sets of neighbours.
@@ -238,10 +235,9 @@ void define_stores(GemmFuncs &f, Tensor &output, const GemmTile &tile, const Geo
         // Outputs of a row, and its cells, which are as many and those that windows see beyond them: one is no multiple then.
         const bool never = !f.channels_last_output && tile.neighbours == 1 && (f.window - 1) % values != 0;
         if (!never) f.runs.emplace_back(values, stores_runs(f, g, output, values, tile.neighbours));
+        if (may_begin_early(f, g) && values <= tile.neighbours)
+            f.late_runs.emplace_back(values, stores_runs(f, g, output, values, tile.neighbours, true));
     }
-    const bool may_begin_early = !f.channels_last_output && !g.early.empty() && !Internal::is_const_zero(g.early[0]);
-    for (int values = 2; may_begin_early && values <= tile.neighbours; values *= 2)
-        f.late_runs.emplace_back(values, stores_late_runs(g, output, values, tile.neighbours));
 }
 
 }  // namespace conv_transpose::implicit_gemm

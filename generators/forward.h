@@ -72,9 +72,10 @@ class Forward : public Halide::Generator<Forward<Schedule>>,
         problem.describe(Family::forward, this->target, description);
         description.set("weight_layout", enumerator(layout));
         description.set("weight_channel_multiple", schedule_params.weight_channel_multiple());
-        for (const char *tensor : {"input", "weight", "output"})
-            if (storage != Storage::f32 && !(packed() && tensor == std::string("weight")))
-                description.set(tensor, format_text(storage));
+        if (storage != Storage::f32) {
+            for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
+            if (!packed()) description.set("weight", format_text(storage));
+        }
         schedule_params.describe(description);
         if constexpr (requires { schedule_params.tile_cells(this->target); })
             description.set("tile_places", schedule_params.tile_cells(this->target));

@@ -12,8 +12,8 @@
 // channels_last (compiler/passes/tensor_boxes.h), and runs of packed weights. Nobody computes addresses of pixels, no byte passes
 // through a thread, and what lies outside of the picture comes as zeros. The input gradient's weights in channels_last are boxes,
 // too, as they are given: rows of the channels that are summed over, one for each that is computed; so are weights in
-// channels_first where taps are channels. Results in channels_first whose phases begin at odd elements of 16 bits, as with k4 s2
-// p1, are stored by 2 bytes, of neighbouring lanes.
+// channels_first where taps are channels. Results in channels_first whose rows have an odd length are stored element by element, of
+// neighbouring lanes.
 //
 // Order: a step is a window of taps along x, so that a box is fetched once for all of them: a tap is another start address in
 // shared memory. From the second-level cache come (positions + window - 1) rows in place of positions * window, which is what

@@ -175,10 +175,11 @@ inline Halide::Module MatrixProduct::lower(const std::string &name) const {
                                        .further_tiles = options.resident_blocks > 0, .adds_in_clusters = adds_in_clusters};
         const Halide::OutputImageParam output = funcs.c.output_buffer();
         const Halide::Expr row = output.dim(1).stride(), width = output.dim(0).extent();
-        for (int values : {2, 4})
-            if (run_stores) tensor_cores.runs.emplace_back(values, row % values == 0 && width % values == 0);
-        for (int values : {2, 4})
-            if (late_runs) tensor_cores.late_runs.emplace_back(values, row % values == 0 && width % values == 0);
+        for (int values : {2, 4}) {
+            const Halide::Expr are_whole = row % values == 0 && width % values == 0;
+            if (run_stores) tensor_cores.runs.emplace_back(values, are_whole);
+            if (late_runs) tensor_cores.late_runs.emplace_back(values, are_whole);
+        }
         p.add_custom_lowering_pass(new TensorCorePass(tensor_cores));
         SoftwarePipelineOptions pipeline_options = options;
         pipeline_options.stages = stages;

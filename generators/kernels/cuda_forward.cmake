@@ -14,8 +14,8 @@ set(block8x8_c32 ${tile8x8} lanes_x=4 lanes_channel=4 lanes_y=8)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c64x64} ${block8x8_c64} FULL)
 conv_transpose_kernel(forward f32 cuda dense ${k3} ${s1} ${c32x32} ${block4x4x4_c32} H200_TFLOPS 46)
 conv_transpose_kernel(forward f32 cuda dense ${k3x7} ${s1} ${c32x32} ${block8x8_c32} load_offsets=true)
-# An even output width spares every store its tests. Of 16 bits a block's rows take half of the shared memory, and so have more
-# channels, or more of them are under way.
+# An even output width spares every store its tests. Of 16 bits a block's rows take half of the shared memory: a block has
+# twice the channels (81), or threads fewer registers, so that there are five blocks in place of four (75).
 set(tiles75 ${exact75} padding_phase_h=1 padding_phase_w=2 thread_cells=4 threads_x=32 lanes_x=32 cells_y=2)
 set(tiles81 ${exact81} padding_phase_h=1 padding_phase_w=1 thread_cells=4 threads_x=16 thread_channels=2 rows_outermost=true
     unroll_in_channels=8)

@@ -89,7 +89,7 @@ double resident_block_overhead(const KernelTraits &k) {
 }
 
 // Neighbouring lanes store to channels_first: 4.5 us of tiles of 128 channels and half of it of 64, 18 where positions lie a stride
-// apart. Phases that are channels take longer where they begin at odd elements of 16 bits.
+// apart. Phases that are channels take longer where rows of 16 bits have an odd length.
 double stores_to_channels_first(const KernelTraits &k, const Problem &p) {
     const Axis &x = p.width();
     const double tile = static_cast<double>(k.block_channels) / 128;

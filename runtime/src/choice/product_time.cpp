@@ -149,7 +149,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const double wave_flop = H200::multiprocessors * k.blocks_per_multiprocessor * block_flop;
     const double overhead = block_overhead(k, p, products);
     const double wave = wave_flop / (k.h200_tflops * 1e12) * revisits_factor(c) * split_lines_factor(k, c) + overhead;
-    // Nothing hides such stores where blocks are few (k4 s2 p1, 64 to 32 channels, 32 x 94: 14 us of 12 blocks).
+    // Nothing hides such stores where blocks are few (k4 s2 p1 when it was stored so, 64 to 32 channels, 32 x 94: 14 us of 12).
     const bool bares_stores = k.box_positions > 0 && most_blocks(blocks, machine) <= 1 && stores_at_odd_elements(k, p);
     const double computing = waves_of(k, p, blocks, machine) * wave + (bares_stores ? overhead : 0);
     // Neither hides all of the other.

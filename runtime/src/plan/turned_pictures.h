@@ -12,12 +12,13 @@ namespace conv_transpose {
 /// The step that turns some images: (inner, outer, 1, image) of both; what is innermost in `to` is outermost in `from`.
 inline Step turning_step(Device device, View from, const View &to) {
     const int64_t inner = to.dimensions()[0].extent, outer = to.dimensions()[1].extent;
-    const auto turns = [&](const KernelTraits &k) { return moves_elements_of(k, to.type()) && k.aligned_positions == 0; };
-    const auto turns_aligned = [&](const KernelTraits &k) {
-        return moves_elements_of(k, to.type()) && k.aligned_positions > 0;
+    const auto turning = [&](bool aligned) -> const KernelTraits & {
+        return helper_kernel(KernelRole::picture_turning, device, [&](const KernelTraits &k) {
+            return moves_elements_of(k, to.type()) && (k.aligned_positions > 0) == aligned;
+        });
     };
-    const KernelTraits &where_aligned = helper_kernel(KernelRole::picture_turning, device, turns_aligned);
-    Launch<Family::channel_packing> launch(helper_kernel(KernelRole::picture_turning, device, turns));
+    const KernelTraits &where_aligned = turning(true);
+    Launch<Family::channel_packing> launch(turning(false));
     if (inner % where_aligned.aligned_positions == 0 && outer % where_aligned.aligned_positions == 0)
         launch.set_where_aligned(where_aligned);
     from.set_stride(0, outer).set_stride(1, 1);
