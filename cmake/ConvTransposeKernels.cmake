@@ -1,6 +1,7 @@
 # conv_transpose_kernel(), conv_transpose_helper(): from a row of generators/kernels.cmake, which says what they take, to
 # the kernel's name, its object files and their rows of the registry. The global property CONV_TRANSPOSE_KERNEL_NAMES lists them,
-# CONV_TRANSPOSE_KERNELS_LEFT_OUT those that the small set lacks, without endings for instruction sets.
+# CONV_TRANSPOSE_KERNELS_BEYOND those that are compiled and not in the library, CONV_TRANSPOSE_KERNELS_LEFT_OUT those that the small
+# set lacks, without endings for instruction sets.
 
 set(CONV_TRANSPOSE_KERNELS small CACHE STRING "Which kernels are built: small (what CI tests) or full")
 set_property(CACHE CONV_TRANSPOSE_KERNELS PROPERTY STRINGS small full)
@@ -10,16 +11,22 @@ set(CONV_TRANSPOSE_GPU_COMPRESSION "" CACHE STRING
     "fatbinary's --compress-mode for machine code: size or balance (drivers of CUDA 12.4 and later), speed (all)")
 set_property(CACHE CONV_TRANSPOSE_GPU_COMPRESSION PROPERTY STRINGS "" size balance speed)
 set(CONV_TRANSPOSE_CPU_LEVELS avx512 avx2 CACHE STRING "CPU instruction sets, best first; the baseline is always built")
-# Where tests are built with the small set, instruction sets beyond the machine's have those rows alone that no other set has, as no
-# test can run them. So has AVX2 beside AVX-512, of 16 bits: its rows differ from float32's as they do there.
+# Where tests are built with the small set, no instruction sets beyond the machine's are in the library, as no test can run them: of
+# rows that no other set has, the first of each generator is compiled, no more. Beside AVX-512, AVX2 has no rows of 16 bits: they
+# differ from float32's as they do there.
 set(cpu_levels_beyond "")
 set(cpu_levels_of_float32 "")
-if(CONV_TRANSPOSE_TESTS AND CONV_TRANSPOSE_KERNELS STREQUAL small AND CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
-    include(CheckCXXSourceRuns)
-    check_cxx_source_runs("int main() { return !__builtin_cpu_supports(\"avx512dq\"); }" CONV_TRANSPOSE_HOST_HAS_AVX512)
-    if(NOT CONV_TRANSPOSE_HOST_HAS_AVX512)
-        set(cpu_levels_beyond avx512)
-    else()
+set(cpu_levels_of_rows avx512 avx512_bf16 amx)
+set(cpu_instructions_of_rows avx512dq avx512_bf16 avx512_fp16)
+if(CONV_TRANSPOSE_TESTS AND CONV_TRANSPOSE_KERNELS STREQUAL small AND EXISTS /proc/cpuinfo)
+    file(STRINGS /proc/cpuinfo instructions REGEX "^flags" LIMIT_COUNT 1)
+    # As the library asks for them (runtime/src/device/machine.cpp).
+    foreach(level instruction IN ZIP_LISTS cpu_levels_of_rows cpu_instructions_of_rows)
+        if(NOT instructions MATCHES " ${instruction}( |$)")
+            list(APPEND cpu_levels_beyond ${level})
+        endif()
+    endforeach()
+    if(NOT avx512 IN_LIST cpu_levels_beyond)
         set(cpu_levels_of_float32 avx2)
     endif()
 endif()
@@ -82,13 +89,14 @@ function(conv_transpose_fixed_attributes)
     set(SIZES "${sizes}" PARENT_SCOPE)
 endfunction()
 
-# Adds the kernel of one target: NAME GENERATOR TARGET [parameter=value ...] [--option ...]
-function(conv_transpose_add_kernel name generator target)
-    get_property(names GLOBAL PROPERTY CONV_TRANSPOSE_KERNEL_NAMES)
+# Compiles the kernel of one target and adds its name to a global property: PROPERTY NAME GENERATOR TARGET [parameter=value ...]
+# [--option ...]
+function(conv_transpose_compile_kernel property name generator target)
+    get_property(names GLOBAL PROPERTY ${property})
     if(name IN_LIST names)
         message(FATAL_ERROR "two kernels are named ${name}: tell them apart by AS")
     endif()
-    set_property(GLOBAL APPEND PROPERTY CONV_TRANSPOSE_KERNEL_NAMES ${name})
+    set_property(GLOBAL APPEND PROPERTY ${property} ${name})
     set(dir ${CMAKE_CURRENT_BINARY_DIR}/kernels)
     add_custom_command(
         OUTPUT ${dir}/${name}.o ${dir}/${name}.kernel.inc
@@ -101,6 +109,10 @@ function(conv_transpose_add_kernel name generator target)
     list(JOIN ARGN " " parameters)
     set_property(GLOBAL APPEND PROPERTY CONV_TRANSPOSE_KERNEL_COMMANDS "${generator} ${parameters}")
 endfunction()
+
+macro(conv_transpose_add_kernel)
+    conv_transpose_compile_kernel(CONV_TRANSPOSE_KERNEL_NAMES ${ARGV})
+endmacro()
 
 # For every target of the device. The arguments behind it are those of a row; AS and the target end the name.
 function(conv_transpose_add_kernels beginning generator device)
@@ -174,16 +186,25 @@ function(conv_transpose_add_kernels beginning generator device)
                 if(row_ONLY_ON AND NOT row_ONLY_ON STREQUAL level)
                     continue()
                 endif()
-                if(NOT row_ONLY_ON AND (level IN_LIST cpu_levels_beyond OR
-                                        level IN_LIST cpu_levels_of_float32 AND name MATCHES "_b?f16_"))
+                if(level IN_LIST cpu_levels_of_float32 AND NOT row_ONLY_ON AND name MATCHES "_b?f16_")
                     continue()
+                endif()
+                set(into CONV_TRANSPOSE_KERNEL_NAMES)
+                if(level IN_LIST cpu_levels_beyond)
+                    get_property(compiled GLOBAL PROPERTY CONV_TRANSPOSE_GENERATORS_BEYOND)
+                    if(NOT row_ONLY_ON OR "${level} ${generator}" IN_LIST compiled)
+                        continue()
+                    endif()
+                    set_property(GLOBAL APPEND PROPERTY CONV_TRANSPOSE_GENERATORS_BEYOND "${level} ${generator}")
+                    set(into CONV_TRANSPOSE_KERNELS_BEYOND)
                 endif()
                 # The driver takes the last value of a parameter that is given twice.
                 set(parameters ${row_UNPARSED_ARGUMENTS})
                 if(level STREQUAL avx2)
                     list(APPEND parameters ${row_AVX2})
                 endif()
-                conv_transpose_add_kernel(${name}_${level} ${generator} ${cpu_target_${level}}${large} ${parameters} ${options})
+                conv_transpose_compile_kernel(${into} ${name}_${level} ${generator} ${cpu_target_${level}}${large}
+                    ${parameters} ${options})
             endforeach()
         endif()
         if(row_BASELINE OR row_BASELINE_ONLY)
