@@ -240,6 +240,7 @@ struct ImplicitGemmGenerator : DescribedGenerator {
         else {
             add_cuda_core_passes(pipeline, schedule_params, {.single_floats = true, .load_offsets = true});
             pipeline.add_custom_lowering_pass(new UniformChoices);
+            pipeline.add_custom_lowering_pass(new SharedSubexpressions);
             pipeline.add_custom_lowering_pass(new KernelConstants);
         }
     }

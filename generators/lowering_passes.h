@@ -8,6 +8,7 @@
 #include "compiler/passes/guarded_pipeline.h"
 #include "compiler/passes/kernel_constants.h"
 #include "compiler/passes/private_accumulators.h"
+#include "compiler/passes/shared_subexpressions.h"
 #include "compiler/passes/software_pipeline.h"
 #include "compiler/passes/tensor_boxes.h"
 #include "compiler/passes/tensor_core_pass.h"
