@@ -24,6 +24,7 @@ sys.path.insert(0, str(AUTOTUNE.parent))
 import autotune as application  # noqa: E402
 import candidates  # noqa: E402
 import measuring  # noqa: E402
+import running  # noqa: E402
 
 
 def autotune(*words, **options):
@@ -175,7 +176,7 @@ class Search(Folder):
             self.assertEqual((process.returncode, message.splitlines()[-1:]),
                              (130, ["autotune: interrupted; the same command goes on from here"]), message)
             self.assertNotIn("Traceback", message)
-        self.assertEqual([row for row in self.rows() if "error" in row], [])
+        self.assertEqual([row["error"] for row in self.rows() if "error" in row], [])
         self.assertEqual(list(self.cache.glob("*.failed")), [])
         self.expect_to_go_on()
 
@@ -272,6 +273,15 @@ class Spaces(unittest.TestCase):
     def test_tiles_are_not_much_larger_than_the_picture(self):
         space, = self.spaces("n64g1ic512oc256ih8iw8kh5kw5sh2sw2ph2pw2oph1opw1", "tf32")
         self.assertEqual({values["columns"] for values in map(space.values, space)}, {8})
+
+    def test_generators_take_what_spaces_let_choose(self):
+        toolchain = candidates.Toolchain(TOOLCHAIN)
+        device = candidates.device(toolchain, "cpu", "")
+        for operation in ("forward", "input_gradient", "weight_gradient"):
+            for space in candidates.spaces(toolchain, candidates.Task(PROBLEM, operation), device):
+                arguments = candidates.Candidate.at(space, space[0]).arguments()
+                run = running.run([toolchain.generate, space.generator, "--search-space", f"--target={device.target}", *arguments])
+                self.assertEqual((run.returncode, run.stderr), (0, ""), space.generator)
 
     def test_any_kernel_has_a_product_that_can_be_tuned(self):
         generators = lambda problem: [space.generator for space in self.spaces(problem, "float32")]

@@ -240,6 +240,7 @@ class Space:
         listing = json.loads(run.stdout)
         self.choices: dict[str, list[int]] = listing["choices"]
         self.default: dict[str, int] = listing["default"]
+        self.booleans = frozenset(listing["booleans"])
         points = listing["feasible"]
         self._feasible = numpy.array(points, dtype=numpy.int16).reshape(len(points), len(self.choices)).T.copy()
         # The assembler's choice: fewer registers let more blocks run at once, at the price of spills.
@@ -315,9 +316,8 @@ class Candidate:
 
     @staticmethod
     def at(space: Space, point: tuple[int, ...]) -> "Candidate":
-        booleans = frozenset(name for name, values in space.choices.items() if values == [0, 1])
         return Candidate(space.task, space.generator, space.facts.family,
-                         tuple((space.fixed | space.values(point)).items()), booleans, space.facts.tensor_cores)
+                         tuple((space.fixed | space.values(point)).items()), space.booleans, space.facts.tensor_cores)
 
     def arguments(self) -> list[str]:
         """Of the generator driver."""

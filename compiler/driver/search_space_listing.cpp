@@ -55,6 +55,11 @@ std::string search_space_listing(Halide::Internal::AbstractGenerator &generator)
         out << '"' << choice.parameter << "\":";
         write_list(out, choice.values, '[', ']', number);
     });
+    std::vector<std::string> booleans;
+    for (const SearchSpace::Choice &choice : choices)
+        if (choice.is_bool) booleans.push_back('"' + choice.parameter + '"');
+    out << ",\"booleans\":";
+    write_list(out, booleans, '[', ']', [&](const std::string &name) { out << name; });
     out << ",\"default\":";
     write_list(out, choices, '{', '}', [&](const SearchSpace::Choice &choice) {
         out << '"' << choice.parameter << "\":" << choice.present;

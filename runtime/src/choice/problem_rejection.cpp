@@ -37,11 +37,11 @@ double products(const Problem &p) {
     return static_cast<double>(p.input_elements()) * (p.out_channels / p.groups) * taps(p);
 }
 
-// Panels of one vector of input channels are for what two would pad more.
+// Panels of one vector of input channels are for what two would pad more, but in kernels that were tuned for so many.
 bool pads_no_less(const KernelTraits &k, int64_t in) {
     const int64_t vector = vector_of(k);
-    return k.family == Family::flat_weight_gradient && !k.packs_groups && !k.min_channels_of_place && k.sum_lanes == 1 &&
-           k.tile_in_channels == vector && round_up(in, vector) == round_up(in, 2 * vector);
+    return k.family == Family::flat_weight_gradient && k.in_channels == 0 && !k.packs_groups && !k.min_channels_of_place &&
+           k.sum_lanes == 1 && k.tile_in_channels == vector && round_up(in, vector) == round_up(in, 2 * vector);
 }
 
 // Lanes that are cells are for channels of which other vectors would be mostly empty, and for so few weights a channel that turning
