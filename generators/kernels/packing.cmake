@@ -56,7 +56,6 @@ conv_transpose_helper(pack_channels_first f32 cuda given=f32)
 # Pictures that lie otherwise than kernels read or write them.
 foreach(format f32 f16)
     conv_transpose_helper(turn_pictures ${format} cuda given=${format})
-    conv_transpose_helper(turn_pictures ${format} cuda AS aligned given=${format} aligned=true)
 endforeach()
 # Taps as channels: weight gradients of every GPU read them.
 conv_transpose_helper(pack_taps f16 cuda AS narrow given=f16 most_rows=8)

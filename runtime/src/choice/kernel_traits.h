@@ -154,8 +154,7 @@ struct CalledWith {
     int64_t row_taps = 1, run_positions = 0, stored_positions = 0;
     /// It multiplies packed pictures (packed_pictures.h).
     bool packed_pictures = false;
-    /// It packs, or turns, pictures where all tensors lie at multiples of 16 bytes and channels have a multiple of so many
-    /// positions; turned, positions as many channels, too.
+    /// It packs pictures where all tensors lie at multiples of 16 bytes and channels have a multiple of so many positions.
     int64_t aligned_positions = 0;
     /// It packs pictures, and neighbouring lanes read neighbouring channels.
     bool packs_along_channels = false;

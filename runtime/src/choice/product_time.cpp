@@ -39,11 +39,14 @@ int64_t taps_of_phase(const Axis &a, int64_t phase) {
     return phase < live ? ceil_divide(std::max<int64_t>(a.kernel - phase, 0), live) : 0;
 }
 
-// Input gradients of groups that are joined wait for lines of the output gradient that taps of large strides read anew: fourteen
-// layers with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23).
-double revisits_factor(const Computation &c) {
-    if (c.joined_groups == 1 || c.operation != Operation::input_gradient) return 1;
-    return std::sqrt(std::sqrt(double(product_of_axes(c.problem, [](const Axis &a) { return a.stride; }))));
+// Groups that are joined. Input gradients wait for lines of the output gradient that taps of large strides read anew: fourteen layers
+// with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23). Of 16 bits all take less than as many
+// channels of one group (nine layers of groups of 4 to 16 channels, forward and input gradient; 2026-11-30).
+double joined_groups_factor(const KernelTraits &k, const Computation &c) {
+    if (c.joined_groups == 1) return 1;
+    const double of_element = bytes_of(k.output.type) == 2 ? 0.8 : 1;
+    if (c.operation != Operation::input_gradient) return of_element;
+    return of_element * std::sqrt(std::sqrt(double(product_of_axes(c.problem, [](const Axis &a) { return a.stride; }))));
 }
 
 // Taps of the phases that have blocks of their own, the most first.
@@ -148,7 +151,7 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const double block_flop = 2.0 * double(area(k.block_positions)) * k.block_channels * products / parts;
     const double wave_flop = H200::multiprocessors * k.blocks_per_multiprocessor * block_flop;
     const double overhead = block_overhead(k, p, products);
-    const double wave = wave_flop / (k.h200_tflops * 1e12) * revisits_factor(c) * split_lines_factor(k, c) + overhead;
+    const double wave = wave_flop / (k.h200_tflops * 1e12) * joined_groups_factor(k, c) * split_lines_factor(k, c) + overhead;
     // Nothing hides such stores where blocks are few (k4 s2 p1 when it was stored so, 64 to 32 channels, 32 x 94: 14 us of 12).
     const bool bares_stores = k.box_positions > 0 && most_blocks(blocks, machine) <= 1 && stores_at_odd_elements(k, p);
     const double computing = waves_of(k, p, blocks, machine) * wave + (bares_stores ? overhead : 0);

@@ -27,7 +27,9 @@ constexpr double third_cache_floats = 2 << 20;
 // turned results of the forward operation to 66 with AVX-512 (0.8 %; the same, 2026-11-28), packing, joined terms and pictures of
 // one pixel of input gradients to 102 (3.0 %, with AVX2 of 45 2.3 %; one thread's tiles, the same day), and since strided rows are
 // read by shuffles, what is copied to 85 (3.8 %, AVX-512, 2026-11-29); places of any layout, kernels of one vector and joined terms
-// of two to 72 in both layouts (4 % to 10 %, with the noise of one run; a Xeon, Sapphire Rapids, 2026-11-30).
+// of two to 72 in both layouts (4 % to 10 %, with the noise of one run; a Xeon, Sapphire Rapids, 2026-11-30). What has_avx2() has a
+// part in was fitted to 91 layers in channels_first, networks' and drawn ones (forward 4.0 %, 5.8 % before, input gradients 3.7 %
+// and 5.8 %; EPYC, Zen 3, 2026-11-30).
 class FlatTime {
   public:
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
@@ -43,6 +45,7 @@ class FlatTime {
         if (k_.winograd_cells != Size2{}) return by_winograd();
         double time = products() + sums_to_memory() + copied_panels();
         if (gradient_product_) time *= begun_sums();
+        else if (forward_product_ && turned_with_avx2()) time *= (channels_.summed + begin_of_avx2) / channels_.summed;
         time += copies();
         const double results = stored_channels() * share();
         time += tiles_.stored_cells * results * stored_phases() / (channels_.summed * taps_) / 100;
@@ -196,10 +199,15 @@ class FlatTime {
         return !k_.packs_groups && (channels_in_vectors() ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
     }
 
+    // Its register tiles have half of the sums that AVX-512's have, which begin and end as slowly.
+    static constexpr double begin_of_avx2 = 5;
+    bool has_avx2() const { return k_.cpu_level == CpuLevel::avx2; }
+    bool turned_with_avx2() const { return k_.turns_channels && has_avx2(); }
+
     // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
     // channels come from as many lines; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = 2.7, near = 8, beyond = k_.turns_channels ? 0.065 : 0.1;
+        const double begins = turned_with_avx2() ? begin_of_avx2 : 2.7, near = 8, beyond = k_.turns_channels ? 0.065 : 0.1;
         const double terms = channels_.summed * (k_.joined_terms ? taps_ : 1);
         const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : (terms + begins) / terms;
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
@@ -224,7 +232,7 @@ class FlatTime {
         if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
-        if (k_.any_layout) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() ? 30 : 80;
+        if (k_.any_layout) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() ? 30 : has_avx2() ? 30 : 80;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
         return (k_.turns_channels ? 11 : apart()) + row;
@@ -257,7 +265,7 @@ class FlatTime {
         if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
         if (k_.places_of_any_layout) return 35;
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
-        if (k_.any_layout) return writes_apart_ ? 120 : by_matrices() ? 10 : 20;
+        if (k_.any_layout) return writes_apart_ ? (gradient_product_ && has_avx2() ? 40 : 120) : by_matrices() ? 10 : 20;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
         return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * in_vectors();

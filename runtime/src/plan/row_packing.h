@@ -8,6 +8,12 @@
 
 namespace conv_transpose {
 
+/// What packs pictures whose channels and positions lie in fours, given with positions innermost.
+inline const KernelTraits &aligned_packing(Device device, ElementType type) {
+    return helper_kernel(KernelRole::channels_last_packing, device,
+                         [&](const KernelTraits &k) { return moves_elements_of(k, type) && k.aligned_positions > 0; });
+}
+
 class RowPacking {
   public:
     /// For a picture of such a format, with so many channels of a group once they are packed.
@@ -17,10 +23,8 @@ class RowPacking {
                      k.packs_along_channels == channels_innermost(format) &&
                      (k.max_out_channels == 0 || channels <= k.max_out_channels);
           })) {
-        for (const KernelTraits &k : registry())
-            if (k.role == KernelRole::channels_last_packing && k.device == device && moves_elements_of(k, format.type) &&
-                k.aligned_positions > 0 && !channels_innermost(format) && positions % k.aligned_positions == 0)
-                where_aligned_ = &k;
+        const KernelTraits &aligned = aligned_packing(device, format.type);
+        if (!channels_innermost(format) && positions % aligned.aligned_positions == 0) where_aligned_ = &aligned;
     }
 
     /// Its pictures are (position, channel, group, image).

@@ -6,23 +6,19 @@
 #include "choice/registry.h"
 #include "choice/tensor_formats.h"
 #include "plan/recipe.h"
+#include "plan/row_packing.h"
 
 namespace conv_transpose {
 
 /// The step that turns some images: (inner, outer, 1, image) of both; what is innermost in `to` is outermost in `from`.
-inline Step turning_step(Device device, View from, const View &to) {
+inline Step turning_step(Device device, View from, View to) {
     const int64_t inner = to.dimensions()[0].extent, outer = to.dimensions()[1].extent;
-    const auto turning = [&](bool aligned) -> const KernelTraits & {
-        return helper_kernel(KernelRole::picture_turning, device, [&](const KernelTraits &k) {
-            return moves_elements_of(k, to.type()) && (k.aligned_positions > 0) == aligned;
-        });
-    };
-    const KernelTraits &where_aligned = turning(true);
-    Launch<Family::channel_packing> launch(turning(false));
-    if (inner % where_aligned.aligned_positions == 0 && outer % where_aligned.aligned_positions == 0)
-        launch.set_where_aligned(where_aligned);
+    Launch<Family::channel_packing> launch(helper_kernel(
+        KernelRole::picture_turning, device, [&](const KernelTraits &k) { return moves_elements_of(k, to.type()); }));
+    const KernelTraits &aligned = aligned_packing(device, to.type());
+    if (inner % aligned.aligned_positions == 0 && outer % aligned.aligned_positions == 0) launch.set_where_aligned(aligned);
     from.set_stride(0, outer).set_stride(1, 1);
-    return launch.set("picture", from).set("packed", to).step();
+    return launch.set("picture", from.exchange(0, 1)).set("packed", to.exchange(0, 1)).step();
 }
 
 class TurnedPictures {
