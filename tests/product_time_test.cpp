@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "choice/alternatives.h"
+#include "choice/block_overhead.h"
 #include "choice/other_steps_time.h"
 #include "choice/product_blocks.h"
 
@@ -107,6 +108,36 @@ TEST(ProductTime, OfCopiesOfSomeGroupsIsOfReadingTheOthers) {
     const char *const one = "n64ic64oc128ih80iw80kh4kw4sh2sw2ph1pw1", *const many = "n64g16ic1024oc128ih80iw80kh4kw4sh2sw2ph1pw1";
     const double pixels = 64.0 * 160 * 160;
     EXPECT_GT(time_of(k, many) - time_of(k, one), 16 * pixels * 30e-12);
+}
+
+// Input gradients of strides of 2, whose lines are read anew by taps.
+TEST(ProductTime, OfJoinedGroupsIsLessIn16BitsAndLongerThanOfOneInGradients) {
+    const auto longer = [](Operation operation, ElementType type) {
+        KernelTraits k = kernel(operation, type, Layout::channels_first);
+        k.h200_tflops = 1;  // nothing else takes time
+        PlanOptions options;
+        options.device = Device::cuda, options.operation = operation;
+        options.input = k.input, options.weight = k.weight, options.output = k.output;
+        Computation c = alternatives(Problem::parse("n4ic64oc64ih64iw64kh4kw4sh2sw2ph1pw1"), options)[0];
+        const double of_one = product_time(k, c, h200);
+        c.joined_groups = 8;
+        return product_time(k, c, h200) / of_one;
+    };
+    EXPECT_NEAR(longer(Operation::input_gradient, ElementType::float32), 1.41, 0.02);
+    EXPECT_NEAR(longer(Operation::input_gradient, ElementType::float16), 1.13, 0.02);
+    EXPECT_NEAR(longer(Operation::forward, ElementType::float16), 0.8, 0.02);
+    EXPECT_DOUBLE_EQ(longer(Operation::forward, ElementType::float32), 1);
+}
+
+// Few channels by tiles of 64 and 128 take 2 us more than fuller launches let expect, by 16 and 32 0.8 (float32, 2026-11-30).
+TEST(ProductTime, OfTapsThatAreRowsBeginsWithCopies) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_first);
+    k.taps_as_channels = true;
+    const double large = before_first_block(k);
+    k.block_channels = 32;
+    EXPECT_GT(large, 2 * before_first_block(k));
+    k.taps_as_channels = false;
+    EXPECT_LT(before_first_block(k), 0.5e-6);
 }
 
 // 192 blocks of k3 s2, whose longest have 1.78 times the products of the others: two of them are beside each other.

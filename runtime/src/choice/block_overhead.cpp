@@ -139,6 +139,8 @@ double block_overhead_of_maps(const KernelTraits &k, const Problem &p) {
 }  // namespace
 
 double before_first_block(const KernelTraits &k) {
+    // Copies of taps that are packed as rows: 35 times of few channels, 5 to 25 us (H200, 2026-11-30).
+    if (k.taps_as_channels && is_gradient_on_cuda_cores(k)) return k.block_channels >= 64 ? 2e-6 : 0.8e-6;
     // Fitted with the other constants of such kernels to 52 times of layers of 4 to 45 us (H200, 2026-11-28).
     constexpr double before_given_weights = 2.5e-6;
     if (loads_weights_as_given(k)) return before_given_weights;

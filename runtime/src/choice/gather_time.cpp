@@ -45,6 +45,13 @@ double products_of_sum(const KernelTraits &k, const Problem &p) {
     return products;
 }
 
+// Input gradients of one to four channels, whose addresses take more than their products: of eight taps and more, of 16 where
+// vectors are of channels, and of three axes (38 times of layers of 5 to 60 us; H200, 2026-11-30).
+bool computes_many_addresses(const KernelTraits &k, const Computation &c) {
+    if (k.operation != Operation::input_gradient || c.problem.out_channels / c.problem.groups > 4) return false;
+    return k.any_layout ? taps(c.problem) >= 8 || c.problem.rank == 3 : taps(c.problem) >= 16;
+}
+
 // Loads of lanes that lie apart: by all channels they take up to four times as long; an input gradient's are a stride apart, and at
 // 16 take ten times as long (k16 s16, 24 to 24 channels; H200, 2026-11-23).
 double scattered_loads(const KernelTraits &k, const Computation &c) {
@@ -55,7 +62,7 @@ double scattered_loads(const KernelTraits &k, const Computation &c) {
         return std::clamp(pixel_bytes / 8, 1.0, 4.0);
     }
     const double stride = k.operation == Operation::forward || channels_last ? 1 : double(p.width().stride);
-    return std::clamp(stride / 4, 1.0, 8.0);
+    return std::clamp(stride / 4, 1.0, 8.0) * (computes_many_addresses(k, c) ? 1.35 : 1);
 }
 
 /// The windows of taps that a thread goes through along the axis of its parts.

@@ -39,9 +39,9 @@ int64_t taps_of_phase(const Axis &a, int64_t phase) {
     return phase < live ? ceil_divide(std::max<int64_t>(a.kernel - phase, 0), live) : 0;
 }
 
-// Groups that are joined. Input gradients wait for lines of the output gradient that taps of large strides read anew: fourteen layers
-// with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23). Of 16 bits all take less than as many
-// channels of one group (nine layers of groups of 4 to 16 channels, forward and input gradient; 2026-11-30).
+// Groups that are joined. Input gradients wait for lines of the output gradient that taps of large strides read anew: fourteen
+// layers with strides of 2 to 8, in one axis and in two, in float16 and TF32 (H200, 2026-11-23). Of 16 bits all take less than as
+// many channels of one group (nine layers of groups of 4 to 16 channels, forward and input gradient; 2026-11-30).
 double joined_groups_factor(const KernelTraits &k, const Computation &c) {
     if (c.joined_groups == 1) return 1;
     const double of_element = bytes_of(k.output.type) == 2 ? 0.8 : 1;
