@@ -45,13 +45,6 @@ double products_of_sum(const KernelTraits &k, const Problem &p) {
     return products;
 }
 
-// Input gradients of one to four channels, whose addresses take more than their products: of eight taps and more, of 16 where
-// vectors are of channels, and of three axes (38 times of layers of 5 to 60 us; H200, 2026-11-30).
-bool computes_many_addresses(const KernelTraits &k, const Computation &c) {
-    if (k.operation != Operation::input_gradient || c.problem.out_channels / c.problem.groups > 4) return false;
-    return k.any_layout ? taps(c.problem) >= 8 || c.problem.rank == 3 : taps(c.problem) >= 16;
-}
-
 // Loads of lanes that lie apart: by all channels they take up to four times as long; an input gradient's are a stride apart, and at
 // 16 take ten times as long (k16 s16, 24 to 24 channels; H200, 2026-11-23).
 double scattered_loads(const KernelTraits &k, const Computation &c) {
@@ -62,7 +55,16 @@ double scattered_loads(const KernelTraits &k, const Computation &c) {
         return std::clamp(pixel_bytes / 8, 1.0, 4.0);
     }
     const double stride = k.operation == Operation::forward || channels_last ? 1 : double(p.width().stride);
-    return std::clamp(stride / 4, 1.0, 8.0) * (computes_many_addresses(k, c) ? 1.35 : 1);
+    return std::clamp(stride / 4, 1.0, 8.0);
+}
+
+// Input gradients of one to four channels, whose addresses take more than their products: of eight taps and more, of 16 where
+// vectors are of channels, and of three axes (38 times of layers of 5 to 60 us; H200, 2026-11-30).
+double addresses_factor(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
+    if (k.operation != Operation::input_gradient || p.out_channels / p.groups > 4) return 1;
+    const bool computes_many = !k.any_layout ? taps(p) >= 16 : !has_channels_last(c) && (taps(p) >= 8 || p.rank == 3);
+    return computes_many ? 1.35 : 1;
 }
 
 /// The windows of taps that a thread goes through along the axis of its parts.
@@ -137,7 +139,7 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double least_threads = alone * threads_of_multiprocessor * machines::H200::multiprocessors * size;
     const double sums = double(k.parts * k.block_channels) * std::max(threads, least_threads);
     const double seconds_of_products = 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12);
-    return sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c);
+    return sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c);
 }
 
 // One thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22), and half

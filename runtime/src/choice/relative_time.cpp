@@ -45,7 +45,7 @@ class FlatTime {
         if (k_.winograd_cells != Size2{}) return by_winograd();
         double time = products() + sums_to_memory() + copied_panels();
         if (gradient_product_) time *= begun_sums();
-        else if (forward_product_ && turned_with_avx2()) time *= (channels_.summed + begin_of_avx2) / channels_.summed;
+        else if (forward_product_ && turned_with_avx2()) time *= begun(channels_.summed);
         time += copies();
         const double results = stored_channels() * share();
         time += tiles_.stored_cells * results * stored_phases() / (channels_.summed * taps_) / 100;
@@ -199,17 +199,19 @@ class FlatTime {
         return !k_.packs_groups && (channels_in_vectors() ? k_.weight_channel_multiple : k_.tile_places) == vector_of(k_);
     }
 
-    // Its register tiles have half of the sums that AVX-512's have, which begin and end as slowly.
-    static constexpr double begin_of_avx2 = 5;
     bool has_avx2() const { return k_.cpu_level == CpuLevel::avx2; }
     bool turned_with_avx2() const { return k_.turns_channels && has_avx2(); }
+
+    // How much longer a sum takes than its terms. Register tiles of AVX2 have half of the sums that AVX-512's have, which begin and
+    // end as slowly.
+    double begun(double terms) const { return (terms + (turned_with_avx2() ? 5 : 2.7)) / terms; }
 
     // A sum over few channels of a tap, or of all taps, ends before it is fast; where weights keep their order operands of many
     // channels come from as many lines; and pictures that do not stay in the second cache are read for each panel.
     double begun_sums() const {
-        const double begins = turned_with_avx2() ? begin_of_avx2 : 2.7, near = 8, beyond = k_.turns_channels ? 0.065 : 0.1;
+        const double near = 8, beyond = k_.turns_channels ? 0.065 : 0.1;
         const double terms = channels_.summed * (k_.joined_terms ? taps_ : 1);
-        const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : (terms + begins) / terms;
+        const double sums = k_.taps_innermost ? 1 + beyond * std::max(0.0, 1 - near / channels_.summed) : begun(terms);
         return sums * (tiles_.copied_floats > 4 * static_cast<double>(second_cache_floats()) ? 1.5 : 1);
     }
 
@@ -232,7 +234,7 @@ class FlatTime {
         if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
-        if (k_.any_layout) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() ? 30 : has_avx2() ? 30 : 80;
+        if (k_.any_layout) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() || has_avx2() ? 30 : 80;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
         return (k_.turns_channels ? 11 : apart()) + row;

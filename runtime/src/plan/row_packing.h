@@ -23,8 +23,9 @@ class RowPacking {
                      k.packs_along_channels == channels_innermost(format) &&
                      (k.max_out_channels == 0 || channels <= k.max_out_channels);
           })) {
+        if (channels_innermost(format)) return;
         const KernelTraits &aligned = aligned_packing(device, format.type);
-        if (!channels_innermost(format) && positions % aligned.aligned_positions == 0) where_aligned_ = &aligned;
+        if (positions % aligned.aligned_positions == 0) where_aligned_ = &aligned;
     }
 
     /// Its pictures are (position, channel, group, image).
