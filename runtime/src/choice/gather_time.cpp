@@ -58,13 +58,27 @@ double scattered_loads(const KernelTraits &k, const Computation &c) {
     return std::clamp(stride / 4, 1.0, 8.0);
 }
 
-// Input gradients of one to four channels, whose addresses take more than their products: of eight taps and more, of 16 where
-// vectors are of channels, and of three axes (38 times of layers of 5 to 60 us; H200, 2026-11-30).
+// Input gradients of one to four channels, whose addresses take more than their products, of 16 taps and more (38 times of layers
+// of 5 to 60 us; H200, 2026-11-30).
 double addresses_factor(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
-    if (k.operation != Operation::input_gradient || p.out_channels / p.groups > 4) return 1;
-    const bool computes_many = !k.any_layout ? taps(p) >= 16 : !has_channels_last(c) && (taps(p) >= 8 || p.rank == 3);
-    return computes_many ? 1.35 : 1;
+    const bool few = k.operation == Operation::input_gradient && !k.any_layout && p.out_channels / p.groups <= 4;
+    return few && taps(p) >= 16 ? 1.35 : 1;
+}
+
+// Lines of few summed channels stay in the first cache until their next taps.
+bool sums_few_channels(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t few = 8;
+    return k.operation == Operation::input_gradient && k.any_layout && !k.parts_are_neighbours && !has_channels_last(c) &&
+           c.problem.out_channels / c.problem.groups <= few;
+}
+
+// So many sums of such channels: 104 times of layers of one to three axes, k1 to k20, strides 1 to 16, a fifth off (H200, 2026-11-30).
+double few_channels_time(const KernelTraits &k, const Problem &p, double sums) {
+    constexpr double begin = 2.5e-6, sum = 0.73e-12, tap_of_three_axes = 0.076e-12, stride = 0.037;
+    const double scattered = 1 + stride * std::clamp(double(p.width().stride), 1.0, 32.0);
+    return begin + sums * (sum + (p.rank == 3 ? tap_of_three_axes * double(taps(p)) : 0) +
+                           scattered * 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12));
 }
 
 /// The windows of taps that a thread goes through along the axis of its parts.
@@ -138,6 +152,7 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double size = share_of_h200(machine);
     const double least_threads = alone * threads_of_multiprocessor * machines::H200::multiprocessors * size;
     const double sums = double(k.parts * k.block_channels) * std::max(threads, least_threads);
+    if (sums_few_channels(k, c)) return few_channels_time(k, p, sums / size);
     const double seconds_of_products = 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12);
     return sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c);
 }
