@@ -33,7 +33,7 @@ KERNELS = [
     ("forward_tf32_cuda_implicit_gemm_any_nchw_as_it_lies_weight_maps_128x64", 90),
     ("forward_tf32x3_cuda_implicit_gemm_any_nchw_c128", 90),
     ("forward_f32_cuda_implicit_gemm_any_nchw_c32", 90),
-    ("forward_f32_cuda_implicit_gemm_any_nchw_sub_pixel_c32", 90),
+    ("forward_f32_cuda_implicit_gemm_any_nchw_sub_pixel_given_c32", 90),
     ("forward_f32_cuda_winograd_any_nchw", 90),
     ("forward_f32_cuda_gather_any_any_small", 90),
     ("forward_f32_cuda_gather_any_any", 90),

@@ -167,11 +167,10 @@ double block_overhead(const KernelTraits &k, const Problem &p, double products) 
     if (is_gradient_on_cuda_cores(k)) return 3e-6;
     // Fitted to seven layers of a few microseconds (H200, 2026-11-23).
     if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2e-6 * (1 + 3 / blocks);
-    // Those that take phases' weights as they are given: 66 layers of 14 to 2040 us, a tenth off (H200, 2026-11-23). Where weights
-    // are not most of what a launch moves, they go behind packed ones, whose estimates are as much too long.
-    const bool few_weights = 2 * p.weight_elements() < p.output_elements();
     const bool on_tensor_cores = k.precision == Precision::tf32 || bytes_of(k.output.type) == 2;
-    const double of_forward = reads_weights_on_cuda_cores(k) ? (few_weights ? 27e-6 : 17e-6) : on_tensor_cores ? 4e-6 : 8e-6,
+    // Those that take phases' weights as they are given: 104 times of 2 to 420 us (H200, 2026-11-30).
+    const bool is_large = reads_weights_on_cuda_cores(k) && k.block_channels >= 64;
+    const double of_forward = on_tensor_cores ? 4e-6 : is_large ? 15e-6 : 7.5e-6,
                  of_gradient = k.precision == Precision::tf32 ? 2.5e-6 : 6e-6,
                  least = k.operation == Operation::input_gradient ? of_gradient : of_forward;
     if (k.counts_through_images) return least * (1 + 1 / blocks) * (channel_phases(k, p) > 1 ? 0.8 : 1);
