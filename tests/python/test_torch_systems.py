@@ -122,34 +122,47 @@ def test_shapes_on_the_meta_device():
 # ---------------------------------------------------------------- distributed training
 
 
-def train(rank, world, folder, batches, state):
-    """One process: two steps on its half of the batches. Leaves its parameters in the folder."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # there may be no other, and no name for this machine
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=(folder / "meeting").as_uri(), rank=rank, world_size=world)
-    model = Network()
-    model.load_state_dict(state)
-    parallel = nn.parallel.DistributedDataParallel(model)
+def upsampler(axes):
+    layer = getattr(ct, f"ConvTranspose{axes}d")
+    return nn.Sequential(layer(3, 8, 3, padding=1), nn.LeakyReLU(0.1), layer(8, 3, 4, stride=2, padding=1))
+
+
+def train(model, batches, device, part=lambda batch: batch, wrapped=lambda model: model):
+    """Two steps on a part of the batches; returns the parameters, on the CPU."""
+    torch.backends.cudnn.allow_tf32 = False
+    model = copy.deepcopy(model).to(device)
+    parallel = wrapped(model)
     optimizer = torch.optim.SGD(parallel.parameters(), 0.01)
     for x, y in batches:
         optimizer.zero_grad()
-        F.mse_loss(parallel(x.chunk(world)[rank]), y.chunk(world)[rank]).backward()
+        F.mse_loss(parallel(part(x).to(device)), part(y).to(device)).backward()
         optimizer.step()
-    torch.save(dict(model.named_parameters()), folder / str(rank))
+    return {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
+
+
+def train_in_a_process(rank, world, folder, backend, runs):
+    """Leaves the parameters of each run in the folder."""
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # there may be no other, and no name for this machine
+    torch.set_num_threads(1)
+    device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
+    if backend == "nccl":
+        torch.cuda.set_device(device)
+    torch.distributed.init_process_group(backend, init_method=(folder / "meeting").as_uri(), rank=rank, world_size=world)
+    torch.save([train(model, batches, device, lambda batch: batch.chunk(world)[rank], nn.parallel.DistributedDataParallel)
+                for model, batches in runs], folder / str(rank))
     torch.distributed.destroy_process_group()
 
 
-def test_distributed_data_parallel_on_two_processes(tmp_path):
-    model = Network()
-    state = copy.deepcopy(model.state_dict())
-    batches = [(torch.randn(4, 3, 6, 6), torch.randn(4, 3, 12, 12)) for _ in range(2)]
-    torch.multiprocessing.spawn(train, (2, tmp_path, batches, state), nprocs=2)
-    parallel = [torch.load(tmp_path / str(rank)) for rank in range(2)]
-    optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    for x, y in batches:
-        optimizer.zero_grad()
-        F.mse_loss(model(x), y).backward()
-        optimizer.step()
-    for name, parameter in model.named_parameters():
-        assert (parallel[0][name] == parallel[1][name]).all()
-        torch.testing.assert_close(parallel[0][name], parameter, rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize("backend", ["gloo", pytest.param("nccl", marks=pytest.mark.skipif(
+    torch.cuda.device_count() < 2, reason="fewer than two GPUs"))])
+def test_distributed_data_parallel_on_two_processes(backend, tmp_path):
+    world, runs = 2, []
+    for axes in (1, 2, 3):
+        shape = (4, 3) + (6,) * axes, (4, 3) + (12,) * axes
+        runs.append((upsampler(axes), [tuple(map(torch.randn, shape)) for _ in range(2)]))
+    torch.multiprocessing.spawn(train_in_a_process, (world, tmp_path, backend, runs), nprocs=world)
+    first, second = (torch.load(tmp_path / str(rank)) for rank in range(world))
+    for (model, batches), ours, others in zip(runs, first, second):
+        for name, expected in train(model, batches, "cpu").items():
+            assert (ours[name] == others[name]).all()
+            torch.testing.assert_close(ours[name], expected, rtol=1e-5, atol=1e-6)
