@@ -165,8 +165,9 @@ double block_overhead(const KernelTraits &k, const Problem &p, double products) 
     if (is_for_small_problems(k)) return 0.35e-6;
     if (k.taps_as_channels) return 2.5e-6;
     if (is_gradient_on_cuda_cores(k)) return 3e-6;
-    // Fitted to seven layers of a few microseconds (H200, 2026-11-23).
-    if (is_forward_on_cuda_cores(k) && !k.phases_as_channels) return 2e-6 * (1 + 3 / blocks);
+    // Fitted to 152 layers of 2 to 2700 us (H200, 2026-11-30).
+    if (is_forward_on_cuda_cores(k) && !k.phases_as_channels)
+        return (k.block_channels >= 64 ? 3.4e-6 : 2e-6) * (1 + 3 / blocks);
     const bool on_tensor_cores = k.precision == Precision::tf32 || bytes_of(k.output.type) == 2;
     // Those that take phases' weights as they are given: 104 times of 2 to 420 us (H200, 2026-11-30).
     const bool is_large = reads_weights_on_cuda_cores(k) && k.block_channels >= 64;
