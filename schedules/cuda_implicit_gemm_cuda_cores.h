@@ -13,8 +13,10 @@
 // keep 4x4 to 8x16 sums. Phases are outermost among blocks, those of most taps first, so that multiprocessors have as much of each;
 // parts of a sum are inside of phases. At the end sums pass through shared memory, so that lanes store neighbouring columns, whose
 // place is found once for all channels; where phases are channels, lanes of four channels x eight columns store.
-// - Small problems take one launch, with weights as they are given. Few tiles leave multiprocessors idle: there the threads of a
-//   block share out the channels of a step, too, and their sums meet on the way to the stores.
+// - Weights are read as they are given where their rows lie as a step needs them: where taps are summed like channels, or phases are
+//   channels. That is a launch less, and as fast for each product.
+// - Small problems read them so, too. Few tiles leave multiprocessors idle: there the threads of a block share out the channels of a
+//   step, and their sums meet on the way to the stores.
 // - Windows: tiles of few channels stage a pixel for few products, 4 bytes at a time. There a step has a window of taps along x,
 //   whose pixels are neighbours in a row of cells, as a thread's columns are, and those that rows share are filled up.
 // - Taps that are summed like channels: lanes stage four neighbouring taps of eight columns, which takes fewer lines of the first
