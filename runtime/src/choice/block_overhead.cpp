@@ -164,8 +164,7 @@ double block_overhead(const KernelTraits &k, const Problem &p, double products) 
     if (loads_weights_as_given(k)) return 0.2e-6;
     if (is_for_small_problems(k)) return 0.35e-6;
     if (k.taps_as_channels) return 2.5e-6;
-    // Of large tiles: 28 times of eighteen layers, and 57 of others (H200, 2026-11-30).
-    if (is_gradient_on_cuda_cores(k)) return k.block_channels >= 64 && area(k.block_positions) >= 128 ? 5.5e-6 : 3e-6;
+    if (is_gradient_on_cuda_cores(k)) return 3e-6;
     // Fitted to 152 layers of 2 to 2700 us (H200, 2026-11-30).
     if (is_forward_on_cuda_cores(k) && !k.phases_as_channels)
         return (k.block_channels >= 64 ? 3.4e-6 : 2e-6) * (1 + 3 / blocks);
