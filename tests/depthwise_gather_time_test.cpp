@@ -3,29 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
-#include "choice/alternatives.h"
-#include "choice/registry.h"
 #include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
 
-constexpr Machine h200{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
-
 double estimate_of(const std::string &kernel, const char *problem) {
-    const auto &all = registry();
-    const auto k = std::find_if(all.begin(), all.end(), [&](const KernelTraits &of) { return of.name == kernel; });
-    if (k == all.end() || !gathers_single_channels(*k)) {
-        ADD_FAILURE() << kernel << " is no such gather";
-        return 0;
-    }
-    PlanOptions options;
-    options.device = Device::cuda;
-    options.operation = k->operation;
-    return depthwise_gather_time(*k, alternatives(Problem::parse(problem), options)[0], h200);
+    const auto candidate = gpu_candidate(kernel, problem, gathers_single_channels);
+    return candidate ? depthwise_gather_time(candidate->kernel, candidate->computation, h200) : 0;
 }
 
 const char *const k3 = "n1g640ic640oc640ih56iw56kh3kw3ph1pw1", *const k3s2 = "n8g64ic64oc64ih128iw128kh3kw3sh2sw2ph1pw1",

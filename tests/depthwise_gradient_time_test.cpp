@@ -7,30 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "choice/alternatives.h"
 #include "choice/estimated_time.h"
-#include "choice/registry.h"
 #include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
 
-constexpr Machine h200{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
-
 /// In microseconds, of the problem as it is given.
 double estimate_of(const std::string &kernel, const char *problem, TensorFormat format) {
-    PlanOptions options;
-    options.device = Device::cuda;
-    options.operation = Operation::weight_gradient;
-    options.input = options.weight = options.output = format;
-    const auto &all = registry();
-    const auto k = std::find_if(all.begin(), all.end(), [&](const KernelTraits &of) { return of.name == kernel; });
-    if (k == all.end() || !sums_single_channels(*k) || !has_estimate(*k)) {
-        ADD_FAILURE() << kernel << " has no estimate";
-        return 0;
-    }
-    const Computation as_given = alternatives(Problem::parse(problem), options)[0];
-    return 1e6 * estimated_time({*k, as_given, 0}, h200);
+    const auto has_one = [](const KernelTraits &k) { return sums_single_channels(k) && has_estimate(k); };
+    const auto candidate = gpu_candidate(kernel, problem, has_one, format);
+    return candidate ? 1e6 * estimated_time(*candidate, h200) : 0;
 }
 
 constexpr TensorFormat rows{ElementType::float16, Layout::channels_first}, pixels{ElementType::float16, Layout::channels_last};

@@ -2,30 +2,17 @@
 // H200 took, in microseconds (2026-11-30).
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
-#include "choice/alternatives.h"
 #include "choice/estimated_time.h"
-#include "choice/registry.h"
 #include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
 
-constexpr Machine h200{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
-
 double estimate_of(const std::string &kernel, const char *problem) {
-    const auto &all = registry();
-    const auto k = std::find_if(all.begin(), all.end(), [&](const KernelTraits &of) { return of.name == kernel; });
-    if (k == all.end() || !has_estimate(*k)) {
-        ADD_FAILURE() << kernel << " is no kernel with an estimate";
-        return 0;
-    }
-    PlanOptions options;
-    options.device = Device::cuda;
-    options.operation = k->operation;
-    return 1e6 * estimated_time({*k, alternatives(Problem::parse(problem), options)[0], 0}, h200);
+    const auto candidate = gpu_candidate(kernel, problem, has_estimate);
+    return candidate ? estimated_time(*candidate, h200) : 0;
 }
 
 const std::string gather = "input_gradient_f32_cuda_gather_any_any", taps = "input_gradient_f32_cuda_implicit_gemm_any_",

@@ -7,11 +7,10 @@
 #include "choice/block_overhead.h"
 #include "choice/other_steps_time.h"
 #include "choice/product_blocks.h"
+#include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
-
-constexpr Machine h200{.compute_capability = 90, .shared_bytes = 227 << 10, .multiprocessors = 132};
 
 KernelTraits kernel(Operation operation, ElementType type, Layout layout) {
     KernelTraits k;

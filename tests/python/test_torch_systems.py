@@ -129,7 +129,6 @@ def upsampler(axes):
 
 def train(model, batches, device, part=lambda batch: batch, wrapped=lambda model: model):
     """Two steps on a part of the batches; returns the parameters, on the CPU."""
-    torch.backends.cudnn.allow_tf32 = False
     model = copy.deepcopy(model).to(device)
     parallel = wrapped(model)
     optimizer = torch.optim.SGD(parallel.parameters(), 0.01)
@@ -144,6 +143,7 @@ def train_in_a_process(rank, world, folder, backend, runs):
     """Leaves the parameters of each run in the folder."""
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # there may be no other, and no name for this machine
     torch.set_num_threads(1)
+    torch.backends.cudnn.allow_tf32 = False  # as in the process that compares
     device = torch.device("cuda", rank) if backend == "nccl" else torch.device("cpu")
     if backend == "nccl":
         torch.cuda.set_device(device)

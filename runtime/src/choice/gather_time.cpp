@@ -73,12 +73,13 @@ bool sums_few_channels(const KernelTraits &k, const Computation &c) {
            c.problem.out_channels / c.problem.groups <= few;
 }
 
-// So many sums of such channels: 104 times of layers of one to three axes, k1 to k20, strides 1 to 16, a fifth off (H200, 2026-11-30).
-double few_channels_time(const KernelTraits &k, const Problem &p, double sums) {
+// So many sums of such channels: 104 times of layers of one to three axes, k1 to k20, strides 1 to 16, a fifth off (H200,
+// 2026-11-30).
+double few_channels_time(const Problem &p, double sums, double seconds_of_products) {
     constexpr double begin = 2.5e-6, sum = 0.73e-12, tap_of_three_axes = 0.076e-12, stride = 0.037;
     const double scattered = 1 + stride * std::clamp(double(p.width().stride), 1.0, 32.0);
-    return begin + sums * (sum + (p.rank == 3 ? tap_of_three_axes * double(taps(p)) : 0) +
-                           scattered * 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12));
+    const double addresses = p.rank == 3 ? tap_of_three_axes * double(taps(p)) : 0;
+    return begin + sums * (sum + addresses + scattered * seconds_of_products);
 }
 
 /// The windows of taps that a thread goes through along the axis of its parts.
@@ -152,8 +153,8 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double size = share_of_h200(machine);
     const double least_threads = alone * threads_of_multiprocessor * machines::H200::multiprocessors * size;
     const double sums = double(k.parts * k.block_channels) * std::max(threads, least_threads);
-    if (sums_few_channels(k, c)) return few_channels_time(k, p, sums / size);
     const double seconds_of_products = 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12);
+    if (sums_few_channels(k, c)) return few_channels_time(p, sums / size, seconds_of_products);
     return sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c);
 }
 
