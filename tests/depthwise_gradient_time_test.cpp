@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "choice/estimated_time.h"
 #include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
@@ -16,8 +15,7 @@ namespace {
 /// In microseconds, of the problem as it is given.
 double estimate_of(const std::string &kernel, const char *problem, TensorFormat format) {
     const auto has_one = [](const KernelTraits &k) { return sums_single_channels(k) && has_estimate(k); };
-    const auto candidate = gpu_candidate(kernel, problem, has_one, format);
-    return candidate ? 1e6 * estimated_time(*candidate, h200) : 0;
+    return estimated_microseconds(kernel, problem, has_one, format);
 }
 
 constexpr TensorFormat rows{ElementType::float16, Layout::channels_first}, pixels{ElementType::float16, Layout::channels_last};

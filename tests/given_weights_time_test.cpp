@@ -4,15 +4,13 @@
 
 #include <string>
 
-#include "choice/estimated_time.h"
 #include "gpu_estimates.h"
 
 namespace conv_transpose::testing {
 namespace {
 
 double estimate_of(const std::string &kernel, const char *problem) {
-    const auto candidate = gpu_candidate(kernel, problem, has_estimate);
-    return candidate ? estimated_time(*candidate, h200) : 0;
+    return estimated_microseconds(kernel, problem, has_estimate);
 }
 
 const std::string gather = "input_gradient_f32_cuda_gather_any_any", taps = "input_gradient_f32_cuda_implicit_gemm_any_",
