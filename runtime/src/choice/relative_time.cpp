@@ -75,9 +75,11 @@ class FlatTime {
     double share() const { return k_.packs_groups ? 1 / double(p_.groups) : 1; }
 
     // Products of points, each of whose weights a tile reads; both transforms; and stores (fitted to 46 layers: 7 % off, EPYC, one
-    // thread, 2026-11-23).
+    // thread, 2026-11-23). Input gradients transform what they have copied: by 34 layers with AVX2 and AVX-512, packing within
+    // the time (EPYC, Zen 4, 2026-12-01).
     double by_winograd() const {
-        constexpr double weight = 5, point = 15, stored = 28, row = 1790, packed_point = 1;
+        constexpr double weight = 5, stored = 28, row = 1790, packed_point = 1;
+        const double point = forward_ ? 15 : 8;
         const Axis &x = p_.width(), &y = p_.height();
         const double of_phases = products_of_phases(y, k_.winograd_points.height) * products_of_phases(x, k_.winograd_points.width);
         const double channels = double(round_up(channels_.computed, k_.weight_channel_multiple));
