@@ -42,7 +42,7 @@ foreach(format ${formats_of_16_bits} tf32)
     # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
     # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
     set(maps ${channels_last} phases_as_channels=true neighbours=${values} min_out_channels=1)
-    conv_transpose_rates(256x128 690 370 128x128 655 340 256x64 566 300 128x64 546 240)
+    conv_transpose_rates(256x128 690 370 128x128 655 340 256x64 566 300 128x64 546 265)
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
     conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe_tf32})
@@ -63,7 +63,7 @@ foreach(format ${formats_of_16_bits} tf32)
     # leave nothing empty of 96, 288 or 384. Of 16 bits tiles go in rounds: through its own neighbours a block would read the output
     # gradient anew for all channels but the first (256->256 384x384: 0.128 ms, 0.195).
     set(maps weight_map=true ${channels_last} out_channel_multiple=${values})
-    conv_transpose_rates(256x128 820 425 128x128 670 335 192x128 735 370 128x64 550 275)
+    conv_transpose_rates(256x128 820 425 128x128 670 350 192x128 735 370 128x64 550 275)
     set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${rate128x128})
     set(tile192x128 row_sets=3 columns=128 ${chunk} blocks=1 producer=true ${rate192x128} ${maybe})
     set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64})
@@ -81,27 +81,27 @@ foreach(format ${formats_of_16_bits} tf32)
         # With the weights of eight steps kept: k2 s2, N8 128 from 64 256x256 0.099 ms in place of 0.103, 95 % of the memory's
         # bandwidth; of 128 columns nothing is gained (H200, 2026-11-28).
         conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} tile_rows=128 columns=64 ${chunk} stages=4 blocks=1
-            producer=true ${in_rounds} kept_steps=8 H200_TFLOPS 560 ${maybe})
+            producer=true ${in_rounds} kept_steps=8 H200_TFLOPS 625 ${maybe})
         # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63). Of
         # 80 a row is no whole line, and nothing is gained.
         set(halves ${maps} out_channel_multiple=32 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
         conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x192 ${halves} columns=192 H200_TFLOPS 700 ${maybe})
-        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 560
+        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 655
             ${maybe})
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64} ${maybe_tf32})
     # Few blocks, whose sums are cut.
     conv_transpose_small_set_has(f16 tf32)
-    conv_transpose_rates(128x64 450 275)
+    conv_transpose_rates(128x64 400 275)
     set(clusters128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
     if(NOT format STREQUAL tf32)
-        conv_transpose_maps(input_gradient nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true)
+        conv_transpose_maps(input_gradient nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true H200_TFLOPS 450)
     endif()
     conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${clusters128x64})
     # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms in float16, by threads
     # 0.086; TF32, 1 of 136x240, 150 from 5 channels: 22 us, turned 30; H200, 2026-11-29).
     set(any_channels ${maps} in_channel_multiple=1 whole_rows=false producer=true ${chunk} stages=4)
-    conv_transpose_rates(any 460 275)
+    conv_transpose_rates(any 460 305)
     set(any128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 ${rateany})
     conv_transpose_small_set_has(f16)
     conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any128x64} ${maybe})
@@ -113,11 +113,12 @@ foreach(format ${formats_of_16_bits} tf32)
         continue()
     endif()
     conv_transpose_maps(input_gradient nhwc weight_maps_any_256x128 ${any_channels} tile_rows=128 columns=128 blocks=1
-        H200_TFLOPS 720 ${maybe})
+        H200_TFLOPS 800 ${maybe})
     # Parts have whole rows of 16 bytes, whatever the number of channels is.
     set(parts ${maps} in_channel_multiple=1 min_in_channels=1 makes_parts=true)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${parts} ${tile128x128} ${maybe})
-    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x64 ${parts} ${tile128x64} ${maybe})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${parts} ${tile128x128} H200_TFLOPS 580
+        ${maybe})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x64 ${parts} ${tile128x64} H200_TFLOPS 475 ${maybe})
     set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS 660 ${maybe})
     set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
         tiles_in_rounds=true H200_TFLOPS 530 ${maybe})
@@ -129,7 +130,7 @@ foreach(format ${formats_of_16_bits} tf32)
     set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
     set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} FULL H200_TFLOPS 470)
-    conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 410 ${maybe})
+    conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 460 ${maybe})
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} FULL H200_TFLOPS 430)
 endforeach()
 
@@ -149,8 +150,8 @@ foreach(format ${formats_of_16_bits})
     set(tile128x128 ${parts128x128} ${in_rounds})
     set(tile128x64 ${parts128x64})
     # With three axes the producer, which finds where boxes begin, is slower than products of 128 x 128.
-    set(rates_of_nhwc 256x128 880 . 192x128 900 . 128x192 820 . 128x128 820 . 128x64 680 .)
-    set(rates_of_ndhwc 256x128 790 . 192x128 840 . 128x192 750 . 128x128 580 . 128x64 620 .)
+    set(rates_of_nhwc 256x128 880 . 192x128 855 . 128x192 820 . 128x128 755 . 128x64 680 .)
+    set(rates_of_ndhwc 256x128 790 . 192x128 800 . 128x192 750 . 128x128 580 . 128x64 620 .)
     foreach(layout nhwc ndhwc)
         conv_transpose_rates(${rates_of_${layout}})
         foreach(tile 256x128 192x128 128x192 128x128 128x64)
@@ -169,7 +170,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_maps(forward nhwc weight_maps_1x1_128x64 ${maps} ${tile128x64} one_position=true H200_TFLOPS 680 ${maybe})
     conv_transpose_maps(forward nhwc weight_maps_1x1_kept_256x64 ${maps} tile_rows=128 columns=64 stages=4 blocks=1 producer=true
         ${in_rounds} kept_steps=8 one_position=true H200_TFLOPS 700 ${maybe})
-    conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 760 ${maybe})
+    conv_transpose_maps(forward ndhwc weight_maps_parts_128x128 ${maps} makes_parts=true ${parts128x128} H200_TFLOPS 850 ${maybe})
     conv_transpose_maps(forward ndhwc weight_maps_parts_128x64 ${maps} makes_parts=true ${parts128x64} H200_TFLOPS 560 ${maybe})
 endforeach()
 
@@ -346,7 +347,7 @@ endforeach()
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
-    conv_transpose_rates(128x64 660 280)
+    conv_transpose_rates(128x64 560 280)
     set(tile128x64 input_layout=channels_last channels_last_output=true in_channel_multiple=${values} min_in_channels=1
         min_out_channels=1 makes_parts=true ${chunk} columns=64 stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64}
         ${maybe})
@@ -360,7 +361,7 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
     # Rates were fitted to 111 layers in TF32 and 98 in float16 (H200, 2026-11-28).
     conv_transpose_rates(256x128 720 440 128x128 425 320 256x64 510 330 128x64 480 300 _of_given256x128 800 490
-        _of_given128x64 540 333 _of_given_parts 480 300)
+        _of_given128x64 540 333 _of_given_parts 530 300)
     set(maps input_layout=channels_last out_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65)
     set(tile128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)

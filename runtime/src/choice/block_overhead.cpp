@@ -49,9 +49,11 @@ namespace {
 // of a forward operation come by a map, too, 0.6 us more (nine layers).
 constexpr double before_first_tile = 2.6e-6;
 
-// Where rows of channels are written: of one position, parts in TF32 (50 times of layers of 9 to 60 us; H200, 2026-11-29), others.
+// Where rows of channels are written: of one position, parts in TF32 (50 times of layers of 9 to 60 us; H200, 2026-11-29), by weights
+// as they are given (130 times of 4 to 40 us, 2026-12-01), others.
 double before_first_box_of_rows(const KernelTraits &k) {
     if (k.one_position) return k.adds_in_clusters ? 0 : 0.8e-6;
+    if (maps_weights(k)) return 0.7e-6;
     return k.makes_parts && k.output.type == ElementType::float32 ? 0 : 2e-6;
 }
 

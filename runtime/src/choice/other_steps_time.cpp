@@ -20,13 +20,23 @@ namespace {
 
 using machines::H200;
 
+// Of groups in channels_last each brings a sector of the second-level cache, or 64 bytes of memory where that holds less, which have
+// other groups' channels, too (0.65 ps of 20 channels, k8 s8, 16 groups of 32 from 20, 8 x 20x40, eighteen kernels; of depthwise
+// k8 s4 5.5 ps, 64 to 256 channels of 64x64, and 15, 8 x 64 of 100x100; H200, 2026-12-01).
+double gathering_time_of_groups(const Computation &c) {
+    constexpr double second_level_bytes = 40e6, seconds_of_sector = 6e-12, seconds_of_granule = 15e-12, least = 0.65e-12;
+    const Problem &p = *c.by_taps;
+    if (p.groups == 1 || !channels_innermost(c.read_format)) return 0;
+    const double bytes = double(bytes_of(c.read_format.type)) * double(p.output_elements());
+    return std::max((bytes > second_level_bytes ? seconds_of_granule : seconds_of_sector) / double(p.out_channels / p.groups), least);
+}
+
 // What taps see is gathered element by element: on an H200 0.8 ps each, with three axes 1.8, and 3.2 at strides above 2
-// (2026-11-23); of groups in channels_last 0.65 more (k8 s8, 16 groups of 32 from 20 channels, 8 x 20x40, eighteen kernels).
+// (2026-11-23).
 double gathering_time(const Computation &c, double elements) {
     if (!c.by_taps) return 0;
     const double element = c.by_taps->rank <= 2 ? 0.8e-12 : c.by_taps->width().stride > 2 ? 3.2e-12 : 1.8e-12;
-    const double of_groups = c.problem.groups > 1 && channels_innermost(c.read_format) ? 0.65e-12 : 0;
-    return 1.5e-6 + (element + of_groups) * elements;
+    return 1.5e-6 + (element + gathering_time_of_groups(c)) * elements;
 }
 
 // What one pass writes and the next one reads stays in the second-level cache where it is no larger than this.
@@ -90,14 +100,16 @@ double picture_packing_time(const KernelTraits &k, const Computation &c) {
 
 // Weights of cells are filled up with zeros, and each is found by itself (HiFi-GAN, DAC, FlowNet, H200, 2026-11-22).
 // Where outputs are joined 3 us more beside the products (fourteen layers of 8 to 240 us, H200, 2026-11-23; of 1x1 three of 9 to
-// 12 us), and where channels of an input are no whole rows each weight is moved alone (20 to 768, k2 s2: 7 us).
+// 12 us; one in channels_last, twenty of 7 to 20 us, 2026-12-01), and where channels of an input are no whole rows each weight is
+// moved alone (20 to 768, k2 s2: 7 us).
 double cell_packing_time(const Computation &c) {
     if (!c.cells) return 0;
     const double weights = double(c.problem.weight_elements()), filling = 2.3e-12 * weights;
     const Axis &x = c.cells->given.width();
     if (!c.cells->joins_outputs()) return filling;
     const bool moved_alone = c.cells->channels % 8 != 0 && !(x.kernel == 1 && x.stride == 1);
-    return filling + 3.2e-6 + (moved_alone ? 3e-11 * weights : 0);
+    const double joining = channels_innermost(c.weight_format) && bytes_of(c.weight_format.type) == 2 ? 1.2e-6 : 3.2e-6;
+    return filling + joining + (moved_alone ? 3e-11 * weights : 0);
 }
 
 // Weights between channels of two groups are zeros, each found by itself (eleven layers of 14 to 45 us, H200, 2026-11-23). Of a
@@ -120,9 +132,13 @@ double time_of_scattered_phases(const KernelTraits &k, const Computation &c, dou
 }
 
 // Runs of 64 channels for tensor cores (twelve layers of 0.4 to 34 million weights, in float16 and TF32 by seven kernels each;
-// H200, 2026-11-29).
+// H200, 2026-11-29), which of the forward operation in channels_last begin later in 16 bits (forty layers of 8 to 25 us, 2026-12-01).
 double time_of_packed_runs(const KernelTraits &k, const Computation &c, double elements) {
-    return launch + (bytes_of(c.weight_format.type) == 2 ? 1.4e-12 : 2.1e-12) * elements + time_of_scattered_phases(k, c, elements);
+    const bool begins_late = c.operation == Operation::forward && channels_innermost(c.weight_format) &&
+                             bytes_of(c.weight_format.type) == 2 && !c.cells;
+    const double beginning = launch + (!begins_late ? 0 : k.rank > 2 ? 2.5e-6 : 1.3e-6);
+    const double moving = (bytes_of(c.weight_format.type) == 2 ? 1.4e-12 : 2.1e-12) * elements;
+    return beginning + moving + time_of_scattered_phases(k, c, elements);
 }
 
 }  // namespace

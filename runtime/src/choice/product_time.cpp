@@ -127,18 +127,21 @@ double share_of_block_alone(const KernelTraits &k) {
     return has_few_stages ? 0.5 : 0.4;
 }
 
-// Waves that the blocks take, of which the last may not be full.
-double waves_of(const KernelTraits &k, const Problem &p, double blocks, const Machine &machine) {
+// Waves that the blocks take, of which the last may not be full, and how much more the products of its longest block take.
+struct WavesTaken {
+    double all, of_longest = 0;
+};
+WavesTaken waves_of(const KernelTraits &k, const Problem &p, double blocks, const Machine &machine) {
     const Waves waves(blocks, k, machine);
-    if (waves.rest <= 0) return waves.full;
+    if (waves.rest <= 0) return {waves.full};
     const double alone = share_of_block_alone(k);
     const auto share_of_wave = [&](double blocks_there) { return partial_wave(blocks_there, alone, k); };
     const double blocks_there = most_blocks(waves.rest, machine), last = share_of_wave(blocks_there);
     // One of the longest shares a multiprocessor with others (six layers of k3 s2 in float16 and TF32, H200, 2026-11-28).
-    if (!is_forward_on_cuda_cores(k)) return waves.full + (longest_block(k, p) + blocks_there - 1) / blocks_there * last;
+    if (!is_forward_on_cuda_cores(k)) return {waves.full + last, (longest_block(k, p) - 1) / blocks_there * last};
     // Where the longest come first, shorter ones fill up what they leave, and the first multiprocessor has most of the only wave.
-    if (waves.full > 0) return waves.full + last;
-    return std::max(longest_stay(blocks_of_first(k, p, blocks, multiprocessors(machine)), share_of_wave), last);
+    if (waves.full > 0) return {waves.full + last};
+    return {std::max(longest_stay(blocks_of_first(k, p, blocks, multiprocessors(machine)), share_of_wave), last)};
 }
 
 }  // namespace
@@ -151,10 +154,12 @@ double product_time(const KernelTraits &k, const Computation &c, const Machine &
     const double block_flop = 2.0 * double(area(k.block_positions)) * k.block_channels * products / parts;
     const double wave_flop = H200::multiprocessors * k.blocks_per_multiprocessor * block_flop;
     const double overhead = block_overhead(k, p, products);
-    const double wave = wave_flop / (k.h200_tflops * 1e12) * joined_groups_factor(k, c) * split_lines_factor(k, c) + overhead;
+    const double wave = wave_flop / (k.h200_tflops * 1e12) * joined_groups_factor(k, c) * split_lines_factor(k, c);
     // Nothing hides such stores where blocks are few (k4 s2 p1 when it was stored so, 64 to 32 channels, 32 x 94: 14 us of 12).
     const bool bares_stores = k.box_positions > 0 && most_blocks(blocks, machine) <= 1 && stores_at_odd_elements(k, p);
-    const double computing = waves_of(k, p, blocks, machine) * wave + (bares_stores ? overhead : 0);
+    // What comes beside products is the same of blocks with few taps and with many.
+    const WavesTaken waves = waves_of(k, p, blocks, machine);
+    const double computing = waves.all * (wave + overhead) + waves.of_longest * wave + (bares_stores ? overhead : 0);
     // Neither hides all of the other.
     constexpr double bare = 0.05;
     const double pictures = pictures_time(k, c), moving = std::max(pictures, least_moving_time(k, c));
