@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds estimates of GPU kernels against measurements: how each kernel's should change, and what the choice would gain.
+"""Holds estimates of kernels against measurements: how each kernel's should change, and what the choice would gain.
 
   benchmark --shapes ... --device cuda --operation forward --format float16 --kernel all --first 10 --give-up-ratio 2 --json a.json
   LD_LIBRARY_PATH=build/tests/ptx_machine PTX_MACHINE_CODE=build/runtime/kernels \\
@@ -8,7 +8,7 @@
 Prints measured over estimated time of each kernel, without what all kernels of a problem have in common, on which no choice
 depends: so much less should its rate be (H200_TFLOPS), or more what comes beside. The faster a kernel is beside others, the more its
 error counts, and each factor is drawn to 1 as if some more measurements had shown no error. Kernels of float32 on CUDA cores stay as
-they are. The last lines tell regrets, the time of the chosen kernel over the fastest: as estimated, by these factors, and by
+they are. For a CPU, whose estimates have no unit, nothing but the program is needed. The last lines tell regrets, the time of the chosen kernel over the fastest: as estimated, by these factors, and by
 factors that are fitted to three of four problems each, of the fourth.
 """
 import argparse
@@ -42,8 +42,9 @@ def requests_of(path):
         rows = [row for row in json.load(file)["measurements"] if row.get("ms_median")]
     requests = {}
     for row in rows:
-        request = " ".join(row[field] for field in ("operation", "format", "layout", "precision", "problem"))
-        requests.setdefault(request, {})[row["kernel"]] = 1000 * row["ms_median"]
+        request = " ".join(row[field] for field in ("device", "operation", "format", "layout", "precision", "problem"))
+        # Other programs only ever add to what a CPU takes.
+        requests.setdefault(request, {})[row["kernel"]] = 1000 * row["ms_min" if row["device"] == "cpu" else "ms_median"]
     return requests
 
 
@@ -67,16 +68,23 @@ def indices(values):
     return numpy.array([place[value] for value in values]), different
 
 
+def medians(group, values):
+    """Of each group's values."""
+    return numpy.array([numpy.median(values[group == i]) for i in range(group.max() + 1)])
+
+
 def fitted_errors(times):
     """Logarithms of the factors of each kernel."""
     fastest = {}
     for t in times:
         fastest[t.problem] = min(fastest.get(t.problem, math.inf), t.measured)
+    of_cpu = numpy.array(["_cpu_" in t.kernel for t in times])
     kernel, kernels = indices([t.kernel for t in times])
     problem, problems = indices([t.problem for t in times])
-    error = numpy.clip([math.log(t.measured / t.estimated) for t in times], -LARGEST, LARGEST)
+    error = numpy.array([math.log(t.measured / t.estimated) for t in times])
+    error = numpy.clip(error - medians(problem, error)[problem] * of_cpu, -LARGEST, LARGEST)
     weight = numpy.array([(fastest[t.problem] / t.measured) ** SHARPNESS for t in times])
-    fixed = numpy.array(["_f32_" in name for name in kernels])
+    fixed = numpy.array(["_f32_cuda_" in name for name in kernels])
     of_problem = numpy.bincount(problem, weight) + NO_COMMON_ERROR
     of_kernel = numpy.bincount(kernel, weight) + NO_ERROR
     own = numpy.zeros(len(kernels))

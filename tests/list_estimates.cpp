@@ -1,8 +1,8 @@
-// Prints what GPU kernels are estimated to take, for compare_estimates.py. Of each line of the input, such as
-//   forward float16 channels_last float32 n8ic64oc64ih256iw256kh4kw4sh2sw2ph1pw1
-// (operation, elements and layout of all tensors, precision, problem), a line for each kernel that accepts it, what is chosen first:
-// the number of the line, from 0 on, the kernel, and microseconds, 0 of kernels without an estimate. The GPU is the one at hand, or
-// that of tests/ptx_machine, as for list_choices.
+// Prints what kernels are estimated to take, for compare_estimates.py. Of each line of the input, such as
+//   cuda forward float16 channels_last float32 n8ic64oc64ih256iw256kh4kw4sh2sw2ph1pw1
+// (device, operation, elements and layout of all tensors, precision, problem), a line for each kernel that accepts it, what is chosen
+// first: the number of the line, from 0 on, the kernel, and microseconds, or on a CPU units that are the same for all kernels of a
+// problem; 0 of kernels without an estimate. The GPU is the one at hand, or that of tests/ptx_machine, as for list_choices.
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -12,12 +12,15 @@
 #include <string>
 
 #include "choice/estimated_time.h"
+#include "choice/flat_extent.h"
 #include "choice/kernel_choice.h"
+#include "choice/relative_time.h"
 
 using namespace conv_transpose;
 
 namespace {
 
+constexpr const char *devices[] = {"automatic", "cpu", "cuda"};
 constexpr const char *operations[] = {"forward", "input_gradient", "weight_gradient"};
 constexpr const char *element_types[] = {"float32", "float16", "bfloat16"};
 constexpr const char *layouts[] = {"channels_first", "channels_last"};
@@ -33,10 +36,19 @@ Enum read(std::istream &words, const Names &names) {
     return static_cast<Enum>(found - std::begin(names));
 }
 
+/// Of a CPU's kernels, those that are compared with the one that is chosen.
+double estimate_of(const Candidate &c, const KernelTraits &chosen) {
+    const KernelTraits &k = c.kernel;
+    if (k.device == Device::cuda) return has_estimate(k) ? 1e6 * c.seconds : 0;
+    const bool compares = k.fma_percent > 0 && vector_of(k) == vector_of(chosen) && k.packs_groups == chosen.packs_groups;
+    const Computation &computed = c.computation;
+    return compares ? relative_time(k, computed.problem, computed.read_format, computed.written_format) : 0;
+}
+
 void print_estimates(int number, const std::string &line) {
     std::istringstream words(line);
     PlanOptions options;
-    options.device = Device::cuda;
+    options.device = read<Device>(words, devices);
     options.operation = read<Operation>(words, operations);
     TensorFormat format;
     format.type = read<ElementType>(words, element_types);
@@ -45,9 +57,9 @@ void print_estimates(int number, const std::string &line) {
     options.precision = read<Precision>(words, precisions);
     std::string problem;
     words >> problem;
-    for (const Candidate &c : accepting_candidates(Problem::parse(problem), options, Device::cuda))
-        std::printf("%d %s %.6g\n", number, std::string(c.kernel.name).c_str(),
-                    has_estimate(c.kernel) ? 1e6 * c.seconds : 0);
+    const auto candidates = accepting_candidates(Problem::parse(problem), options, options.device);
+    for (const Candidate &c : candidates)
+        std::printf("%d %s %.6g\n", number, std::string(c.kernel.name).c_str(), estimate_of(c, candidates.front().kernel));
 }
 
 }  // namespace
