@@ -33,6 +33,9 @@ struct FlatGemmSizes {
     /// A register tile of the product of each position with all taps of all channels has so many; 0 where there is none. Of those,
     /// and of joined terms, at most so many are summed at once.
     int entries = 0, chunk = 0;
+    /// A register tile of the sums of all phases of some channels has so many lanes, each a phase of a channel; 0 where phases are
+    /// summed one after the other.
+    int phase_lanes = 0;
     int read_tiles = 0;  ///< the register tiles of positions in a block, which are read together
     /// What is staged is no more than cells of a tile see: no rows between those of planes that taps reach, and zeros in gaps
     /// alone.
@@ -103,6 +106,10 @@ struct FlatGemmFuncs {
     /// (register_tile, tile) -> the first and the last coordinate of its cells, on each axis: a table.
     Halide::Func cell_boxes{"cell_boxes"};
     Halide::RDom boxed;  ///< cell, row
+    /// All phases at once (flat_phases.h), tables: (phase) and (panel) -> the first and the last shift that it sees, on each axis;
+    /// (lane, tap, panel) -> a kernel position, or -1.
+    Halide::Func phase_windows{"phase_windows"}, windows{"windows"}, kernel_positions{"kernel_positions"};
+    Halide::RDom window_lanes;
     /// (tap, register_tile, phase, segment, tile) -> so much is summed.
     Halide::Func seen_terms{"seen_terms"};
     /// (tile) -> how many those are.

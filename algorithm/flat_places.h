@@ -88,6 +88,16 @@ inline FlatAxis forward_axis(const AxisArguments &a, const Expr &input_min, cons
     return axis;
 }
 
+/// The same where all phases of a cell see from its last input on: the first cell begins `padding_phase` results early.
+inline FlatAxis whole_cells_axis(const AxisArguments &a, const Expr &input_min, const Expr &input_extent, const Expr &outputs,
+                                 const Expr &apart) {
+    AxisArguments unpadded = a;
+    unpadded.padding_phase = 0;
+    FlatAxis axis = forward_axis(unpadded, input_min, input_extent, outputs + a.padding_phase, apart);
+    axis.skipped = a.padding_phase;
+    return axis;
+}
+
 /// This is an axis of the input gradient, which reads the output gradient with the stride.
 inline FlatAxis strided_axis(const Expr &kernel, const Expr &stride, const Expr &dilation, const Expr &output_min,
                              const Expr &output_extent, const Expr &inputs, bool has_spots) {

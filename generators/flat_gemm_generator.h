@@ -125,6 +125,11 @@ struct FlatGemmGenerator : DescribedGenerator {
         if (funcs_.size.taps_inside()) description.set("taps_innermost", "true");
         if (funcs_.size.only_cells) description.set("only_cells", "true");
         if (funcs_.size.entries > 0) description.set("computes_taps", "true");
+        if (funcs_.size.phase_lanes > 0) {
+            description.set("phase_lanes", funcs_.size.phase_lanes);
+            description.set("max_out_channels", 2 * funcs_.size.phase_lanes);  // more fill register tiles phase by phase
+            description.set("strict_propagation", "false");
+        }
         description.set("tile_places", funcs_.size.positions);
         description.set("fma_percent", fma_percent);
     }

@@ -7,6 +7,7 @@
 #include "Halide.h"
 #include "algorithm/epilogue.h"
 #include "algorithm/flat_entries.h"
+#include "algorithm/flat_phases.h"
 #include "generators/axis_inputs.h"
 #include "generators/flat_gemm_generator.h"
 #include "generators/forward_arguments.h"
@@ -27,22 +28,25 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         FlatGemmFuncs &f = this->funcs_;
         f.size = this->schedule_params.sizes(this->target);
         const int rank = this->rank;
+        const bool joins_phases = f.size.phase_lanes > 0;
         auto &output = *this->result_;
         std::vector<GatherAxis> gather;
         std::vector<FlatAxis> axes;
         PerAxis kernel, most;
         Expr apart = Halide::Internal::const_false(), results = 1;
         for (int d = 0; d < rank; d++) {
-            const AxisArguments arguments = gather_arguments(this->attributes_, d);
+            AxisArguments arguments = gather_arguments(this->attributes_, d);
+            const auto axis = joins_phases ? whole_cells_axis : forward_axis;
+            axes.push_back(axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent(), apart));
+            if (joins_phases) arguments.padding_phase = 0;  // of whole cells
             kernel.push_back(arguments.kernel);
             gather.push_back(GatherAxis::run_time(arguments));
-            axes.push_back(forward_axis(arguments, input.dim(d).min(), input.dim(d).extent(), output.dim(d).extent(), apart));
             results = results * output.dim(d).extent(), apart = results >= f.size.vector;
             most.push_back(gather[d].taps());
         }
         const Expr summed = f.size.depthwise ? Expr(1) : input.dim(rank).extent(), channels = output.dim(rank).extent();
         const Places places(axes, output.dim(rank + 2).extent(), output.dim(0).extent(), this->tile_shape(), f.size);
-        define_taps(f, places, gather);
+        if (!joins_phases) define_taps(f, places, gather);
         if (f.size.only_cells) define_cells(f, places);
         const auto initial = [&](const Expr &channel, const Expr &group) {
             return bias_of(channel, group);
@@ -50,6 +54,9 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
         const Load load = this->load(this->get_target());
         if (f.size.entries > 0) {
             SumOfEntries(f, places, input, kernel, load).define(weight, channels, initial);
+        } else if (joins_phases) {
+            define_staged(f, places, input, load);
+            SumOfPhases(f, places, gather, summed, channels).define(weight, initial);
         } else {
             define_staged(f, places, input, load);
             Sum(f, places, weight, product(most), summed, channels).define(initial);

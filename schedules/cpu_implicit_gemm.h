@@ -3,7 +3,8 @@
 //
 // EPYC (Zen 5, AVX-512), one thread, 2026-11-22, percent of 255 GFLOP/s. Places: k5 s1 64->64 128x128 85 %, k2 s2 512->512 37x37
 // 55 %. Channels: k4 s2 512->256 16x16 77 %, k2 s2 128->64 64x64 46 %; turned, k10 s5 512->256, 4 signals of 375, 82 %. All taps,
-// AVX2, 2026-11-24: k4 s2 256->3 256x256 50 % of 105. Products alone reach 80 to 95 %; copies, turns and stores take the rest.
+// AVX2, 2026-11-24: k4 s2 256->3 256x256 50 % of 105. All phases, AVX2 (EPYC, Zen 3), 2026-12-01: k9 s2 56->1 128x128 49 % of 125,
+// k4 s2 64->1 35 %. Products alone reach 80 to 95 %; copies, turns and stores take the rest.
 //
 // Order: a tile of places of a group, for a block of channels, is the unit of work. What its taps see of the picture is copied
 // once, for all summed channels, as rows with their gaps, so that no test is left in the sums. Then panel by panel of channels,
@@ -12,6 +13,8 @@
 // interleaved, a row at a time, and stored as whole vectors. Tables hold what divisions would give (rows, taps, cells).
 // - All taps (computes_taps, algorithm/flat_entries.h): positions are read once for all entries, eight register tiles that lie side
 //   by side of a channel, then the next channel's: a line is used up before others of its set of the cache drive it out.
+// - All phases (joins_phases, algorithm/flat_phases.h): lanes are phases of channels, whose weights are put side by side before all
+//   tiles; a channel's terms of all taps come before the next one's, so that what they see of the picture stays near.
 // - Places in any layout (any_layout): where channels lie side by side, vectors of them are turned into vectors of places as they
 //   are copied, and results are scattered. For few channels, which would fill little of a vector: 2 to 8 times as fast as vectors
 //   of channels (a Xeon, 2026-11-30, percent of 180 GFLOP/s: k8 s8 192->3, 8 of 32x32, 45 %, k4 s2 64->9 240x320 32 %).
@@ -154,6 +157,8 @@ struct CpuProduct : CpuSchedule {
 
     /// Of places: the product's channels are all taps of all channels.
     GeneratorParam<bool> computes_taps{"computes_taps", false};
+    /// Of places: the product's channels are all phases of a channel.
+    GeneratorParam<bool> joins_phases{"joins_phases", false};
     /// So many are summed at once, of those and of joined terms, which stay in the first cache.
     GeneratorParam<int> chunk{"chunk", 128};
     /// Of places, which are of channels_first alone otherwise.
@@ -176,8 +181,9 @@ struct CpuProduct : CpuSchedule {
                     .turned = turned, .depthwise = depthwise, .chunk = chunk, .joined_terms = joined_terms,
                     .only_cells = only_cells, .pairs = pairs, .tile_pairs = tile_pairs, .fills_tiles = fills_tiles};
         const int entries = computes_taps ? int(channels) : 0;
-        return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 ? 1 : int(channels),
-                .depthwise = depthwise, .places_of_any_layout = any_layout, .entries = entries, .chunk = chunk, .read_tiles = 8};
+        return {.vector = vector, .positions = vectors * vector, .channels = entries > 0 || joins_phases ? 1 : int(channels),
+                .depthwise = depthwise, .places_of_any_layout = any_layout, .entries = entries, .chunk = chunk,
+                .phase_lanes = joins_phases ? int(channels) : 0, .read_tiles = 8};
     }
 
     /// Of channels_first, for so many channels of a group that are computed.
@@ -201,8 +207,8 @@ struct CpuProduct : CpuSchedule {
     }
 
     void apply(FlatGemmFuncs &f, const Halide::Target &) const {
-        Halide::Func(f.taps).compute_root();
-        Halide::Func(f.live_taps).compute_root();
+        if (!joins_phases)
+            for (Halide::Func table : {f.taps, f.live_taps}) table.compute_root();
         store(f);
         if (f.empty.defined()) f.empty.compute_root();
         if (f.size.joined_terms && !f.size.joins_rows()) f.terms.compute_root();
@@ -238,7 +244,7 @@ struct CpuProduct : CpuSchedule {
             stores.reorder({s.element, s.vector, s.phase_x, s.cell, s.phase_y, s.row, s.phase_z, s.panel, s.block, s.segment,
                             s.tile, s.group});
         // Blocks of panels share a tile's tables where they compute all taps.
-        if (computes_taps) stores.fuse(s.segment, s.tile, work);
+        if (computes_taps || joins_phases) stores.fuse(s.segment, s.tile, work);
         else stores.fuse(s.block, s.segment, work).fuse(work, s.tile, work);
         stores.fuse(work, s.group, work).parallel(work);
         if (any_layout) stores.specialize(f.whole_vectors && f.writes_rows).vectorize(s.element);
@@ -271,12 +277,13 @@ struct CpuProduct : CpuSchedule {
     void stage(FlatGemmFuncs &f) const {
         const FlatGemmVars &v = f.v;
         f.staged.compute_at(f.output, depthwise || computes_taps ? f.stored.panel : work).hoist_storage(f.output, work);
-        if (f.size.joined_terms) f.staged.bound(v.summed, 0, f.staged_channels).bound(v.plane, 0, f.staged_planes);
+        const bool joins_terms = f.size.joined_terms || joins_phases;
+        if (joins_terms) f.staged.bound(v.summed, 0, f.staged_channels).bound(v.plane, 0, f.staged_planes);
         const bool turns = turned && !f.size.taps_inside();
-        if (f.size.joined_terms && !turns) f.staged.reorder_storage(v.place, v.plane, v.summed);
+        if (joins_terms && !turns) f.staged.reorder_storage(v.place, v.plane, v.summed);
         if (!of_channels || (f.size.joined_terms && !turns)) {
             f.staged.vectorize(v.place, f.size.vector, Halide::TailStrategy::RoundUp);
-            if (any_layout) return stage_places(f, true, f.reads_rows), turn_places(f);
+            if (any_layout) return stage_places(f, !joins_phases, f.reads_rows), turn_places(f);
             return f.size.channels_of_any_layout() ? stage_spots(f) : stage_places(f);
         }
         f.staged.reorder_storage(v.summed, v.place, v.plane, v.segment, v.tile, v.group).reorder(v.summed, v.place);
@@ -309,6 +316,7 @@ struct CpuProduct : CpuSchedule {
         const int width = f.size.vector;
         const Var &lanes = of_channels ? v.lane : v.place, &others = of_channels ? v.place : v.lane;
         if (tile_pairs > 0) return multiply_tiles(f);
+        if (joins_phases) return multiply_phases(f);
         sum_by_register_tiles(f, f.result, f.stored.panel);
         f.result.reorder(lanes, others, register_tile, v.phase).vectorize(lanes, width).unroll(lanes).unroll(others);
         if (f.chunks.defined() && !computes_taps)
@@ -353,6 +361,23 @@ struct CpuProduct : CpuSchedule {
         f.sum.update().rename(v.place, mma_m).rename(v.lane, mma_n).rename(f.reduced.pair, mma_k)
             .split(f.reduced.summed, f.reduced.summed, mma_k_outer, tile_pairs)
             .reorder({mma_k, mma_k_outer, mma_n, mma_m, f.reduced.summed, f.reduced.tap});
+    }
+
+    /// All phases of a block's channels; their weights are put side by side before all tiles.
+    void multiply_phases(FlatGemmFuncs &f) const {
+        using namespace Halide;
+        const FlatGemmVars &v = f.v;
+        const int width = f.size.vector;
+        for (Func table : {f.phase_windows, f.windows, f.terms, f.kernel_positions, f.filled_panel}) table.compute_root();
+        f.windows.update().unscheduled();
+        f.products.compute_at(f.output, f.stored.block).hoist_storage(f.output, work).bound_extent(v.lane, f.size.phase_lanes)
+            .bound_extent(v.out_block, 1).align_bounds(v.place, f.size.positions)
+            .split(v.place, register_tile, v.place, f.size.positions, TailStrategy::RoundUp)
+            .reorder(v.place, v.lane, register_tile, v.panel).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.compute_at(f.products, register_tile).bound_extent(v.place, f.size.positions)
+            .bound_extent(v.lane, f.size.phase_lanes).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.product.update().reorder(v.place, v.lane, f.reduced.summed).vectorize(v.place, width).unroll(v.place).unroll(v.lane);
+        f.filled_panel.bound_extent(v.lane, f.size.phase_lanes).unroll(v.lane);
     }
 
     /// All entries of a register tile's positions, which stay in the first cache meanwhile, chunk by chunk.

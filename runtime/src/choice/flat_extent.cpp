@@ -32,7 +32,7 @@ FlatExtent::FlatExtent(const Axis &a, bool forward) {
 FlatExtent::FlatExtent(const Axis &a, bool forward, int64_t tile) : FlatExtent(a, forward) {
     if (forward) {
         cells = ceil_divide(a.output() + a.padding % a.stride, a.stride);
-        low = 1 - ceil_divide(a.kernel, a.stride), high = 0;
+        low = -((a.kernel - 1) * a.dilation / a.stride), high = 0;
         find_pitch(-(a.padding / a.stride), a.input - 1 - a.padding / a.stride);
     }
     pitch = round_up(pitch, tile);

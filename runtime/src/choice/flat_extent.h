@@ -16,7 +16,8 @@ struct FlatExtent {
     int64_t seen;              ///< so many that taps see have data
 
     FlatExtent(const Axis &, bool forward);
-    /// In tiles of Winograd's algorithm of so many cells: those of all phases see the same.
+    /// In tiles of Winograd's algorithm of so many cells, or of one where phases are computed at once: those of all phases see the
+    /// same.
     FlatExtent(const Axis &, bool forward, int64_t tile);
 
     /// Where no result sees the input, `low` may be above `high`.

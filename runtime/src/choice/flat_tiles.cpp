@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "choice/flat_extent.h"
+#include "choice/flat_phases.h"
 #include "choice/launch_limits.h"
 #include "device/machine.h"
 #include "problem/counting.h"
@@ -29,8 +30,9 @@ class Cut {
     Cut(const KernelTraits &k, const Problem &p, bool shared)
         : k_(k), p_(p), tasks_(shared ? several : 1), channels_(k, p),
           forward_(k.operation == Operation::forward), x_(extent(p.width(), k.winograd_cells.width)),
-          y_(extent(p.height(), k.winograd_cells.height)), z_(p.depth(), forward_), seen_rows_(y_.reach() + z_.reach() * y_.pitch),
-          image_rows_(double(y_.pitch * z_.pitch)), entries_(channels_.computed * taps(p)) {}
+          y_(extent(p.height(), k.winograd_cells.height)), z_(extent(p.depth(), 0)), seen_rows_(y_.reach() + z_.reach() * y_.pitch),
+          image_rows_(double(y_.pitch * z_.pitch)), channel_entries_(k.phase_lanes > 0 ? phases_of(p) : taps(p)),
+          entries_(channels_.computed * channel_entries_) {}
 
     FlatTiles tiles() {
         FlatTiles t;
@@ -50,7 +52,7 @@ class Cut {
     const FlatExtent x_, y_, z_;
     const int64_t seen_rows_;  ///< beyond a tile's own
     const double image_rows_;
-    const int64_t entries_;  ///< of a position, with all taps
+    const int64_t channel_entries_, entries_;  ///< all taps of a position, or phases of a place: of a channel, of all
 
     const Size2 tile_{std::max<int64_t>(k_.winograd_cells.height, 1), std::max<int64_t>(k_.winograd_cells.width, 1)};
 
@@ -58,7 +60,9 @@ class Cut {
     int64_t segments_ = 0, row_cells_ = 0, pitch_ = 0, all_rows_ = 0;
 
     bool is_winograd() const { return k_.winograd_cells != Size2{}; }
+    bool computes_entries() const { return k_.computes_taps || k_.phase_lanes > 0; }
     FlatExtent extent(const Axis &a, int64_t tile) const {
+        if (k_.phase_lanes > 0) return {a, forward_, 1};
         return tile > 0 ? FlatExtent(a, forward_, tile) : FlatExtent(a, forward_);
     }
 
@@ -70,7 +74,7 @@ class Cut {
         const double second_cache = static_cast<double>(second_cache_floats()), result_floats = second_cache / 8;
         double copied_floats = second_cache / (is_winograd() ? 2 : 4);
         const int64_t phases = forward_ ? phases_of(p_.width()) * live_phases_of_rows(p_, vector_of(k_)) : 1;
-        double results = double(phases) * k_.weight_channel_multiple;
+        double results = k_.phase_lanes > 0 ? double(entries_) : double(phases) * k_.weight_channel_multiple;
         // The picture is read once, and its products with all taps stay in the second cache; but what two tiles see is multiplied
         // for both.
         if (k_.computes_taps) {
@@ -166,14 +170,16 @@ class Cut {
     void cut_panels(FlatTiles &t) {
         const int64_t panels = ceil_divide(channels_.computed, k_.weight_channel_multiple);
         const double tasks = double(ceil_divide(all_rows_, t.tile_rows)) * double(segments_) * double(channels_.groups);
-        const double wanted = k_.computes_taps
+        const double wanted = computes_entries()
                                   ? double(entries_) * computed(t, t.tile_rows) / static_cast<double>(second_cache_floats())
                                   : double(tasks_) / tasks;
         t.blocks = std::clamp<int64_t>(static_cast<int64_t>(wanted), 1, panels);
         t.block_panels = ceil_divide(panels, t.blocks);
         // A block's entries fill register tiles.
-        const int64_t filling = tile_entries(k_) / std::gcd(tile_entries(k_), taps(p_));
-        if (k_.computes_taps && t.blocks > 1 && t.block_panels > filling) t.block_panels -= t.block_panels % filling;
+        const int64_t lanes = k_.phase_lanes > 0 ? k_.phase_lanes : tile_entries(k_);
+        const int64_t filling = lanes / std::gcd(lanes, channel_entries_);
+        if (computes_entries() && t.blocks > 1 && t.block_panels > filling) t.block_panels -= t.block_panels % filling;
+        t.blocks = ceil_divide(panels, t.block_panels);
     }
 
     void count(FlatTiles &t) const {
@@ -185,6 +191,7 @@ class Cut {
         t.stored_rows = of_all(t.tile_rows, [](int64_t n) { return double(n); }) * segments;
         t.copied_floats = copied(t.tile_rows) * summed();
         t.seen_share = seen(t);
+        t.phase_products = k_.phase_lanes > 0 ? double(t.blocks) * products_of_phases(k_, p_, t.block_panels) : 0;
     }
 
     // A register tile's cells are of one place in each of a tile's images, or so many neighbours.

@@ -41,6 +41,7 @@ struct FlatTiles {
     double stored_cells, stored_rows;
     int64_t run_results;  ///< that are stored together: of a row of a segment; if they are turned, of planes or images
     double copied_floats;  ///< by a tile
+    double phase_products;  ///< of a place for each summed channel, of all blocks, where phases are computed at once
     double seen_share;     ///< of the products: those of taps that see more than zeros of a register tile
 };
 

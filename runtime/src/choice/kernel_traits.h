@@ -98,6 +98,8 @@ struct CalledWith {
     bool places_of_any_layout = false;
     /// A flat matrix product's channels are all taps of all channels; what they give is added up afterwards.
     bool computes_taps = false;
+    /// A flat matrix product computes all phases at once, by register tiles of so many lanes, each a phase of a channel.
+    int64_t phase_lanes = 0;
     /// A flat matrix product's channels, which lie apart, are turned into vectors, and back.
     bool turns_channels = false;
     /// It reads and writes vectors of neighbouring channels, from multiples of 16 bytes.

@@ -43,7 +43,7 @@ class FlatTime {
 
     double total() const {
         if (k_.winograd_cells != Size2{}) return by_winograd();
-        double time = products() + sums_to_memory() + copied_panels();
+        double time = products() + sums_to_memory() + copied_panels() + filled_panels();
         if (gradient_product_) time *= begun_sums();
         else if (forward_product_ && turned_with_avx2()) time *= begun(channels_.summed);
         time += copies();
@@ -138,10 +138,17 @@ class FlatTime {
         return k_.joins_row_taps ? tile_count() * double(channels_.computed) * filled() * weight / 100 : 0;
     }
 
+    // The weights of lanes are put side by side, once.
+    double filled_panels() const {
+        constexpr double weight = 100;
+        return tiles_.phase_products / taps_ * weight / 100;
+    }
+
     // A panel of which one of two vectors is left out takes so much of its time (48 channels, AVX-512, EPYC, 2026-11-28).
     double computed_channels() const {
         constexpr double half = 0.7;
         const int64_t panel = k_.weight_channel_multiple, vector = vector_of(k_), rest = channels_.computed % panel;
+        if (k_.phase_lanes > 0) return tiles_.phase_products / taps_;
         if (!k_.computes_taps) {
             const bool is_half = leaves_out_vectors() && rest > 0 && rest <= panel - vector;
             return double(round_up(channels_.computed, panel)) - (is_half ? (1 - half) * double(panel) : 0);
@@ -169,7 +176,8 @@ class FlatTime {
             const double positions = tiles_.computed * double(tiles_.blocks) * position;
             return (positions + tiles_.copied * double(entries()) * entry / channels_.summed + far_weights()) / taps_ / 100;
         }
-        return tiles_.copied * double(planes() * tiles_.blocks) * copied_element() * from_memory() / taps_ / 100;
+        const double copies = k_.phase_lanes > 0 ? 1 : double(tiles_.blocks);  // blocks share a tile's
+        return tiles_.copied * double(planes()) * copies * copied_element() * from_memory() / taps_ / 100;
     }
     double from_memory() const {
         // Runs are short; transforms read rows of points (5 and 9 channels from 19 MB, EPYC, Zen 4, 2026-11-29).
@@ -220,13 +228,15 @@ class FlatTime {
     // Scattered one by one, or as vectors along rows; whole vectors of channels are turned.
     double copied_element() const {
         const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
-        if (k_.places_of_any_layout) return turned_places();
+        if (k_.places_of_any_layout && !computes_rows_at_once()) return turned_places();
         if (forward_product_) return !k_.turns_channels ? 17 : by_matrices() ? 6 : 19;
         if (gradient_product_) return gradient_element();
         if (k_.turns_channels) return 35;
         if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
     }
+    // All phases at once, of what lies as the kernel stages it.
+    bool computes_rows_at_once() const { return k_.phase_lanes > 0 && reads_apart_ && writes_apart_; }
     // Vectors of channels are turned; fewer channels are read element by element.
     double turned_places() const {
         const bool by_elements = !reads_apart_ && static_cast<int64_t>(channels_.summed) < vector_of(k_);
@@ -267,7 +277,7 @@ class FlatTime {
 
     double stored_element() const {
         if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
-        if (k_.places_of_any_layout) return 35;
+        if (k_.places_of_any_layout && !computes_rows_at_once()) return 35;
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
         if (k_.any_layout) return writes_apart_ ? (gradient_product_ && has_avx2() ? 40 : 120) : by_matrices() ? 10 : 20;
         // Phases of large strides are put side by side one by one.
