@@ -6,10 +6,11 @@
       tests/compare_estimates.py --list-estimates build/tests/list_estimates a.json ...
 
 Prints measured over estimated time of each kernel, without what all kernels of a problem have in common, on which no choice
-depends: so much less should its rate be (H200_TFLOPS), or more what comes beside. The faster a kernel is beside others, the more its
-error counts, and each factor is drawn to 1 as if some more measurements had shown no error. Kernels of float32 on CUDA cores stay as
-they are. For a CPU, whose estimates have no unit, nothing but the program is needed. The last lines tell regrets, the time of the chosen kernel over the fastest: as estimated, by these factors, and by
-factors that are fitted to three of four problems each, of the fourth.
+depends: so much less should its rate be (H200_TFLOPS, or fma_percent), or more what comes beside. The faster a kernel is beside
+others, the more its error counts, and each factor is drawn to 1 as if some more measurements had shown no error. Kernels of float32 on
+CUDA cores stay as they are. For a CPU, whose estimates have no unit, nothing but the program is needed. The last lines tell regrets,
+the time of the chosen kernel over the fastest: as estimated, by these factors, and by factors that are fitted to three of four problems
+each, of the fourth.
 """
 import argparse
 import collections
@@ -31,6 +32,7 @@ Time = collections.namedtuple("Time", "problem kernel measured estimated")
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list-estimates", required=True, help="the program")
+    parser.add_argument("--threads", type=int, default=1, help="of a CPU; 0 is one a core")
     parser.add_argument("--least", type=float, default=0.05, help="do not print kernels that are this near to their estimates")
     parser.add_argument("measurements", nargs="+", help="what the benchmark wrote by --json")
     return parser.parse_args()
@@ -48,11 +50,11 @@ def requests_of(path):
     return requests
 
 
-def times_of(list_estimates, paths):
+def times_of(list_estimates, threads, paths):
     """A Time for each measurement of a kernel that has an estimate."""
     requests = [request for path in paths for request in requests_of(path).items()]
     asked = "".join(request + "\n" for request, _ in requests)
-    listed = subprocess.run([list_estimates], input=asked, stdout=subprocess.PIPE, text=True, check=True).stdout
+    listed = subprocess.run([list_estimates, str(threads)], input=asked, stdout=subprocess.PIPE, text=True, check=True).stdout
     times = []
     for number, kernel, estimated in (line.split() for line in listed.splitlines()):
         measured = requests[int(number)][1].get(kernel)
@@ -109,7 +111,7 @@ def report(name, found):
 
 def main():
     arguments = parse_arguments()
-    times = times_of(arguments.list_estimates, arguments.measurements)
+    times = times_of(arguments.list_estimates, arguments.threads, arguments.measurements)
     errors = fitted_errors(times)
     number = collections.Counter(t.kernel for t in times)
     for kernel in sorted(errors, key=errors.get):

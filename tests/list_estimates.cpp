@@ -1,10 +1,12 @@
 // Prints what kernels are estimated to take, for compare_estimates.py. Of each line of the input, such as
 //   cuda forward float16 channels_last float32 n8ic64oc64ih256iw256kh4kw4sh2sw2ph1pw1
-// (device, operation, elements and layout of all tensors, precision, problem), a line for each kernel that accepts it, what is chosen
-// first: the number of the line, from 0 on, the kernel, and microseconds, or on a CPU units that are the same for all kernels of a
-// problem; 0 of kernels without an estimate. The GPU is the one at hand, or that of tests/ptx_machine, as for list_choices.
+// (device, operation, elements and layout of all tensors, precision, problem), a line for each kernel that accepts it, what is
+// chosen first: the number of the line, from 0 on, the kernel, and microseconds, or on a CPU units that are the same for all kernels
+// of a problem; 0 of kernels without an estimate. The GPU is the one at hand, or that of tests/ptx_machine, as for list_choices. An
+// argument is the number of a CPU's threads.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <iterator>
 #include <sstream>
@@ -15,6 +17,7 @@
 #include "choice/flat_extent.h"
 #include "choice/kernel_choice.h"
 #include "choice/relative_time.h"
+#include "device/cpu_threads.h"
 
 using namespace conv_transpose;
 
@@ -42,7 +45,8 @@ double estimate_of(const Candidate &c, const KernelTraits &chosen) {
     if (k.device == Device::cuda) return has_estimate(k) ? 1e6 * c.seconds : 0;
     const bool compares = k.fma_percent > 0 && vector_of(k) == vector_of(chosen) && k.packs_groups == chosen.packs_groups;
     const Computation &computed = c.computation;
-    return compares ? relative_time(k, computed.problem, computed.read_format, computed.written_format) : 0;
+    if (!compares) return 0;
+    return relative_time(k, computed.problem, computed.read_format, computed.written_format, !is_only_thread());
 }
 
 void print_estimates(int number, const std::string &line) {
@@ -64,7 +68,8 @@ void print_estimates(int number, const std::string &line) {
 
 }  // namespace
 
-int main() {
+int main(int count, char **arguments) {
+    if (count > 1) set_cpu_threads(std::atoi(arguments[1]));
     int number = 0;
     for (std::string line; std::getline(std::cin, line); number++) {
         try {

@@ -226,8 +226,8 @@ TEST_F(EstimateFuzz, OfManyPicturesIsQuick) {
 
 bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_percent > 0; }
 
-double relative_time_of(const Candidate &c) {
-    return relative_time(c.kernel, c.computation.problem, c.computation.read_format, c.computation.written_format);
+double relative_time_of(const Candidate &c, bool shared) {
+    return relative_time(c.kernel, c.computation.problem, c.computation.read_format, c.computation.written_format, shared);
 }
 
 TEST(CpuEstimate, IsATime) {
@@ -242,44 +242,59 @@ TEST(CpuEstimate, IsATime) {
         try {
             for (const Candidate &c : accepting_candidates(p, wanted, Device::cpu)) {
                 if (!has_rate(c.kernel)) continue;
-                const double time = relative_time_of(c);
-                EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << c.kernel.name << " takes " << time;
+                for (const bool shared : {false, true}) {
+                    const double time = relative_time_of(c, shared);
+                    EXPECT_TRUE(std::isfinite(time) && (p.batch == 0 ? time >= 0 : time > 0)) << c.kernel.name << " takes " << time;
+                }
             }
         } catch (const Unsupported &) {
         }
     }
 }
 
-// Depthwise problems are left to kernels for such, where the processor's instructions have one.
+constexpr const char *layers[] = {
+    "n1g1ic64oc64ih56iw56kh3kw3ph1pw1", "n1g1ic3oc64ih64iw64kh7kw7", "n2g1ic512oc256ih8iw8kh4kw4sh2sw2ph1pw1",
+    "n1g1ic32oc3ih128iw128kh5kw5ph2pw2", "n4g1ic256oc128ih16iw16kh2kw2sh2sw2", "n1g1ic96oc96ih31iw33kh1kw1",
+    "n1g64ic64oc64ih32iw32kh3kw3ph1pw1", "n1g1ic100oc1ih1iw1kh4kw4", "n1g1ic16oc16iw4000kw16sw8pw4"};
+
+/// What is taken takes no longer than any other of its kind, by tiles for one thread or for several. Returns how many others there
+/// are; -1 where nothing has a rate.
+int expect_fastest(const Problem &p, const PlanOptions &wanted, bool shared) {
+    const Trace trace(described(p, wanted));
+    const std::vector<Candidate> all = accepting_candidates(p, wanted, Device::cpu);
+    const KernelTraits &taken = all.front().kernel;
+    if (!has_rate(taken)) return -1;
+    const auto is_its_like = [&](const KernelTraits &k) { return has_rate(k) && vector_of(k) == vector_of(taken); };
+    const bool any_packs_groups = std::any_of(all.begin(), all.end(), [&](const Candidate &c) {
+        return is_its_like(c.kernel) && c.kernel.packs_groups;
+    });
+    // Depthwise problems are left to kernels for such, where the processor's instructions have one.
+    EXPECT_EQ(taken.packs_groups, p.groups > 1 && any_packs_groups);
+    int others = 0;
+    for (const Candidate &other : all) {
+        const KernelTraits &k = other.kernel;
+        if (!is_its_like(k) || k.packs_groups != taken.packs_groups) continue;
+        others += k.name != taken.name;
+        EXPECT_LE(relative_time_of(all.front(), shared), relative_time_of(other, shared)) << taken.name << ", " << k.name;
+    }
+    return others;
+}
+
 TEST(CpuEstimate, LetsTheFastestOfItsKindServe) {
     int served = 0, compared = 0;
-    for (const char *layer :
-         {"n1g1ic64oc64ih56iw56kh3kw3ph1pw1", "n1g1ic3oc64ih64iw64kh7kw7", "n2g1ic512oc256ih8iw8kh4kw4sh2sw2ph1pw1",
-          "n1g1ic32oc3ih128iw128kh5kw5ph2pw2", "n4g1ic256oc128ih16iw16kh2kw2sh2sw2", "n1g1ic96oc96ih31iw33kh1kw1",
-          "n1g64ic64oc64ih32iw32kh3kw3ph1pw1", "n1g1ic100oc1ih1iw1kh4kw4", "n1g1ic16oc16iw4000kw16sw8pw4"})
-        for (Operation operation : {Operation::forward, Operation::input_gradient})
-            for (Layout layout : {Layout::channels_first, Layout::channels_last}) {
-                const Problem p = Problem::parse(layer);
-                PlanOptions wanted;
-                wanted.operation = operation;
-                wanted.input.layout = wanted.output.layout = layout;
-                const Trace trace(described(p, wanted));
-                const std::vector<Candidate> all = accepting_candidates(p, wanted, Device::cpu);
-                const KernelTraits &taken = all.front().kernel;
-                if (!has_rate(taken)) continue;
-                served++;
-                const auto is_its_like = [&](const KernelTraits &k) { return has_rate(k) && vector_of(k) == vector_of(taken); };
-                const bool any_packs_groups = std::any_of(all.begin(), all.end(), [&](const Candidate &c) {
-                    return is_its_like(c.kernel) && c.kernel.packs_groups;
-                });
-                EXPECT_EQ(taken.packs_groups, p.groups > 1 && any_packs_groups);
-                for (const Candidate &other : all) {
-                    const KernelTraits &k = other.kernel;
-                    if (!is_its_like(k) || k.packs_groups != taken.packs_groups) continue;
-                    compared += k.name != taken.name;
-                    EXPECT_LE(relative_time_of(all.front()), relative_time_of(other)) << taken.name << ", " << k.name;
+    for (int threads : {1, 4}) {
+        set_cpu_threads(threads);
+        for (const char *layer : layers)
+            for (Operation operation : {Operation::forward, Operation::input_gradient})
+                for (Layout layout : {Layout::channels_first, Layout::channels_last}) {
+                    PlanOptions wanted;
+                    wanted.operation = operation;
+                    wanted.input.layout = wanted.output.layout = layout;
+                    const int others = expect_fastest(Problem::parse(layer), wanted, threads > 1);
+                    served += others >= 0, compared += std::max(others, 0);
                 }
-            }
+    }
+    set_cpu_threads(0);
     if (served == 0) GTEST_SKIP() << "this build has no kernel with a rate for this processor";
     EXPECT_GT(compared, 0);
 }

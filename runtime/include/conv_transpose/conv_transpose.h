@@ -279,7 +279,8 @@ std::string_view version() noexcept;
 
 /// Threads that CPU kernels use together, at most 256; 0 restores the default, one a core. In a program that has loaded OpenMP they
 /// are OpenMP's, which it starts for each thread that calls run(), by default as many as it says; else those of a pool, which keeps
-/// what it had, but with 1 the caller's thread computes alone.
+/// what it had, but with 1 the caller's thread computes alone. A plan takes the kernel that should be the fastest with what is set
+/// when it is made, one thread or several.
 void set_cpu_threads(int threads) noexcept;
 
 /// Each of them, and each that calls run(), keeps at most so much of its kernels' scratch memory for its next ones: Winograd's of

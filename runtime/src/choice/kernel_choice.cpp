@@ -20,6 +20,7 @@
 #include "choice/staged_columns.h"
 #include "choice/tensor_formats.h"
 #include "choice/views_of_rows.h"
+#include "device/cpu_threads.h"
 #include "device/machine.h"
 
 namespace conv_transpose {
@@ -103,7 +104,8 @@ bool has_rate(const KernelTraits &k) { return k.device == Device::cpu && k.fma_p
 // In units that are the same for all kernels of a problem and a device; of those that are compared with none, infinite.
 double expected_time(const Candidate &c) {
     const Computation &computed = c.computation;
-    if (has_rate(c.kernel)) return relative_time(c.kernel, computed.problem, computed.read_format, computed.written_format);
+    if (has_rate(c.kernel))
+        return relative_time(c.kernel, computed.problem, computed.read_format, computed.written_format, !is_only_thread());
     return has_estimate(c.kernel) || gathers_single_channels(c.kernel) ? c.seconds : std::numeric_limits<double>::infinity();
 }
 

@@ -32,8 +32,8 @@ constexpr double third_cache_floats = 2 << 20;
 // and 5.8 %; EPYC, Zen 3, 2026-11-30).
 class FlatTime {
   public:
-    FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written)
-        : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p)), taps_(double(taps(p))),
+    FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written, bool shared)
+        : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p, shared)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
           forward_product_(forward_ && !k.packs_groups && (!k.any_layout || k.places_of_any_layout)),
           gradient_product_(!forward_ && !k.packs_groups),
@@ -320,8 +320,8 @@ double time_of_tiles(const KernelTraits &k, const Problem &p) {
 
 }  // namespace
 
-double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written) {
-    if (is_flat(k)) return FlatTime(k, p, read, written).total();
+double relative_time(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written, bool shared) {
+    if (is_flat(k)) return FlatTime(k, p, read, written, shared).total();
     return time_of_tiles(k, p);
 }
 

@@ -6,8 +6,9 @@
 
 namespace conv_transpose {
 
-/// The time of flat products, and of others that they compete with, in units that are the same for all kernels of a problem.
-double relative_time(const KernelTraits &, const Problem &, TensorFormat read, TensorFormat written);
+/// The time of flat products, and of others that they compete with, in units that are the same for all kernels of a problem. Several
+/// threads share tiles that are cut for them (flat_tiles.h).
+double relative_time(const KernelTraits &, const Problem &, TensorFormat read, TensorFormat written, bool shared = true);
 
 }  // namespace conv_transpose
 
