@@ -107,7 +107,8 @@ struct FlatGemmFuncs {
     Halide::Func cell_boxes{"cell_boxes"};
     Halide::RDom boxed;  ///< cell, row
     /// All phases at once (flat_phases.h), tables: (phase) and (panel) -> the first and the last shift that it sees, on each axis;
-    /// (lane, tap, panel) -> a kernel position, or -1.
+    /// (lane, tap, panel) -> a kernel position, or -1. What is filled in a panel is (lane, term, panel, block, group), and `products`
+    /// are (place, lane, panel, block, segment, tile, group).
     Halide::Func phase_windows{"phase_windows"}, windows{"windows"}, kernel_positions{"kernel_positions"};
     Halide::RDom window_lanes;
     /// (tap, register_tile, phase, segment, tile) -> so much is summed.

@@ -31,12 +31,15 @@ struct Case {
     }
 };
 
-void expect_taps_within_reach(const Case &c, bool apart) {
+/// Whole cells count as if there were no padding.
+void expect_taps_within_reach(const Case &c, bool apart, bool whole_cells) {
     const int g = std::gcd(c.stride, c.dilation), round = c.stride / g;
     const AxisArguments arguments{c.kernel, c.stride, c.dilation, c.padding_phase, g, inverse(c.dilation / g % round, round)};
-    const GatherAxis gather = GatherAxis::run_time(arguments);
+    AxisArguments of_cells = arguments;
+    if (whole_cells) of_cells.padding_phase = 0;
+    const GatherAxis gather = GatherAxis::run_time(of_cells);
     const Expr leaves_out = apart ? Halide::Internal::const_true() : Halide::Internal::const_false();
-    const FlatAxis axis = forward_axis(arguments, 0, 7, c.outputs, leaves_out);
+    const FlatAxis axis = (whole_cells ? whole_cells_axis : forward_axis)(arguments, 0, 7, c.outputs, leaves_out);
     const int low = value(axis.low), high = value(axis.high);
     for (int n = 0; n < value(axis.live_phases); n++) {
         const GatherAxis::Phase phase = gather.run_time_phase(value(axis.phase(n)));
@@ -48,17 +51,19 @@ void expect_taps_within_reach(const Case &c, bool apart) {
     }
 }
 
-// Phases without taps are left out or not; of few outputs some phases have no result, but are summed.
+// Phases without taps are left out or not; of few outputs some phases have no result, but are summed; and all phases of whole cells
+// see from the same input on.
 TEST(FlatPlaces, TapsOfPhasesThatAreSummedSeeNoFurtherThanAnAxisSays) {
     for (int kernel : {1, 2, 3, 5})
         for (int stride : {1, 2, 3, 4, 6})
             for (int dilation : {1, 2, 3})
                 for (int padding_phase = 0; padding_phase < stride; padding_phase++)
                     for (int outputs : {1, 2, 5, 20})
-                        for (bool apart : {false, true}) {
-                            expect_taps_within_reach({kernel, stride, dilation, padding_phase, outputs}, apart);
-                            if (HasFailure()) return;
-                        }
+                        for (bool apart : {false, true})
+                            for (bool whole_cells : {false, true}) {
+                                expect_taps_within_reach({kernel, stride, dilation, padding_phase, outputs}, apart, whole_cells);
+                                if (HasFailure()) return;
+                            }
 }
 
 }  // namespace
