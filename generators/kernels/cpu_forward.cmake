@@ -14,39 +14,42 @@ foreach(stride width IN ZIP_LISTS strides width_of_groups)
 endforeach()
 conv_transpose_depthwise_products(forward)
 
-# ---- exact attributes, any channels
+# ---- exact attributes, any channels. With AVX2 general products are as fast as most of these (a third slower to a seventh faster,
+# 41 layers; EPYC, Zen 3, 2026-12-01); with AVX-512 most were faster where they were measured last (docs/experiments.md).
 set(attributes_75 kernel_h=3 kernel_w=5 stride_h=2 stride_w=3 dilation_h=2 dilation_w=1 padding_phase_h=1 padding_phase_w=2)
 set(attributes_81 kernel_h=3 kernel_w=3 stride_h=5 stride_w=5 dilation_h=2 dilation_w=2 padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cpu tiles ${attributes_75}
-    joint_phases=true vectors=2 tile_rows=1 channels=4 AVX2 vectors=1)
+    joint_phases=true vectors=2 tile_rows=1 channels=4 ONLY_ON avx512)
 conv_transpose_kernel(forward f32 cpu tiles ${attributes_81}
     joint_phases=true tile_rows=1 channels=2 AVX2 channels=1)
 
 # ---- families: fixed kernel and stride, any channels
 set(s2p1 stride_h=2 stride_w=2 padding_phase_h=1 padding_phase_w=1)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=3 kernel_w=3 stride_h=1 stride_w=1
-    vectors=2 channels=4 max_channels=4 fma_percent=60 AVX2 vectors=1 fma_percent=0)
+    vectors=2 channels=4 max_channels=4 fma_percent=60 AVX2 vectors=1 fma_percent=87)
 # 1x1 to few channels wait for the picture, which flat products read at two thirds of the rate (EPYC, 2026-11-24).
 set(k1 kernel_h=1 kernel_w=1 stride_h=1 stride_w=1 tile_rows=1 fma_percent=60)
-conv_transpose_kernel(forward f32 cpu tiles AS two vectors=4 channels=2 max_channels=2 min_output_w=32 ${k1})
-conv_transpose_kernel(forward f32 cpu tiles AS four vectors=2 channels=4 min_channels=3 max_channels=32 min_output_w=16 ${k1})
-foreach(width 3 5 7)
-    conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=${width} stride_h=1 stride_w=1
-        fma_percent=74 AVX2 channels=6 fma_percent=70)
-endforeach()
+conv_transpose_kernel(forward f32 cpu tiles AS two vectors=4 channels=2 max_channels=2 min_output_w=32 ${k1}
+    AVX2 fma_percent=90)
+conv_transpose_kernel(forward f32 cpu tiles AS four vectors=2 channels=4 min_channels=3 max_channels=32 min_output_w=16 ${k1}
+    AVX2 fma_percent=60)
+set(k3 forward f32 cpu tiles kernel_h=3 stride_h=1 stride_w=1 fma_percent=74)
+conv_transpose_kernel(${k3} kernel_w=3 AVX2 channels=6 fma_percent=70)
+conv_transpose_kernel(${k3} kernel_w=5 ONLY_ON avx512)
+conv_transpose_kernel(${k3} kernel_w=7 ONLY_ON avx512)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=2 kernel_w=2 stride_h=2 stride_w=2
     joint_phases=true vectors=2 tile_rows=1 channels=3 max_in_channels=383
-    fma_percent=78 AVX2 vectors=1)
+    fma_percent=78 AVX2 vectors=1 fma_percent=67)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=3 kernel_w=3 ${s2p1}
-    joint_phases=true channels=3 fma_percent=56 AVX2 tile_rows=1)
+    joint_phases=true channels=3 fma_percent=56 ONLY_ON avx512)
 conv_transpose_kernel(forward f32 cpu tiles AS few kernel_h=4 kernel_w=4 ${s2p1}
     joint_phases=true channels=3 max_channels=3 fma_percent=56 ONLY_ON avx512)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=4 kernel_w=4 ${s2p1} min_channels=11
-    fma_percent=70 AVX2 channels=6 fma_percent=63)
+    fma_percent=70 ONLY_ON avx512)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=2 stride_w=2
-    joint_phases=true vectors=3 channels=1 max_channels=4 AVX2 tile_rows=1)
+    joint_phases=true vectors=3 channels=1 max_channels=4 AVX2 tile_rows=1 max_channels=1)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=3 stride_w=3
-    padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 AVX2 vectors=1)
+    padding_phase_h=1 padding_phase_w=1 joint_phases=true vectors=2 tile_rows=1 channels=1 ONLY_ON avx512)
 conv_transpose_kernel(forward f32 cpu tiles kernel_h=9 kernel_w=9 stride_h=4 stride_w=4
     joint_phases=true tile_rows=1 channels=1 fma_percent=70 ONLY_ON avx512)
 
