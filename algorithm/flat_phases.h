@@ -44,20 +44,11 @@ class SumOfPhases {
         return promised(min(f_.v.out_block * places_.block_panels() + entry % places_.block_panels(), channels_ - 1), channels_);
     }
 
-    std::vector<GatherAxis::Phase> of_axes(const Expr &phase) const {
-        PerAxis counts;
-        for (const FlatAxis &axis : places_.axes()) counts.push_back(axis.live_phases);
-        const PerAxis number = digits(phase, counts, divide_plainly);
-        std::vector<GatherAxis::Phase> all;
-        for (int d = 0; d < rank_; d++) all.push_back(gather_[d].run_time_phase(places_.axes()[d].phase(number[d])));
-        return all;
-    }
-
     // Tables of what a phase sees, and of what some lane of a panel does: the first and the last shift of each axis.
     void find_windows() {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        const std::vector<GatherAxis::Phase> of_phase = of_axes(v.phase);
+        const std::vector<GatherAxis::Phase> of_phase = phase_of_axes(places_, gather_, v.phase);
         std::vector<Expr> seen, none, window;
         for (int d = 0; d < rank_; d++) {
             const Expr last = of_phase[d].shift - places_.axes()[d].low, has_taps = of_phase[d].taps > 0;
@@ -104,7 +95,7 @@ class SumOfPhases {
         tabulate(f_.terms, {v.term, v.panel},
                  {places_.shift(Tap{shifts(v.term % in_window()), {}, {}}) + v.term / in_window() * places_.window()});
         const PerAxis at = shifts(v.tap);
-        const std::vector<GatherAxis::Phase> of_phase = of_axes(phase(entry(v.lane)));
+        const std::vector<GatherAxis::Phase> of_phase = phase_of_axes(places_, gather_, phase(entry(v.lane)));
         Expr kernel = 0, there_is = entry(v.lane) < entries();
         for (int d = rank_; d-- > 0;) {
             const Expr step = gather_[d].input_step(), back = of_phase[d].shift - places_.axes()[d].low - at[d];

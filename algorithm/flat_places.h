@@ -392,6 +392,17 @@ class Places {
     }
 };
 
+/// What each axis has of a phase, which counts those that have products.
+inline std::vector<GatherAxis::Phase> phase_of_axes(const Places &places, const std::vector<GatherAxis> &gather,
+                                                    const Expr &phase) {
+    PerAxis counts;
+    for (const FlatAxis &axis : places.axes()) counts.push_back(axis.live_phases);
+    const PerAxis number = digits(phase, counts, divide_plainly);
+    std::vector<GatherAxis::Phase> all;
+    for (std::size_t d = 0; d < gather.size(); d++) all.push_back(gather[d].run_time_phase(places.axes()[d].phase(number[d])));
+    return all;
+}
+
 inline Expr promised(const Expr &at, const Expr &extent) { return Halide::unsafe_promise_clamped(at, 0, extent - 1); }
 
 }  // namespace conv_transpose::flat_gemm

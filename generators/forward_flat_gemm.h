@@ -87,15 +87,11 @@ class ForwardFlatGemm : public Halide::Generator<ForwardFlatGemm<Schedule>>,
   private:
     static void define_taps(FlatGemmFuncs &f, const flat_gemm::Places &places, const std::vector<GatherAxis> &gather) {
         using namespace flat_gemm;
-        PerAxis phase_counts;
-        for (const FlatAxis &axis : places.axes()) phase_counts.push_back(axis.live_phases);
-        const PerAxis phase = digits(f.v.phase, phase_counts, divide_plainly);
-        std::vector<GatherAxis::Phase> of_phase;
+        const std::vector<GatherAxis::Phase> of_phase = phase_of_axes(places, gather, f.v.phase);
         PerAxis live, divisors;
-        for (std::size_t d = 0; d < gather.size(); d++) {
-            of_phase.push_back(gather[d].run_time_phase(places.axes()[d].phase(phase[d])));
-            live.push_back(of_phase[d].taps);
-            divisors.push_back(max(of_phase[d].taps, 1));
+        for (const GatherAxis::Phase &phase : of_phase) {
+            live.push_back(phase.taps);
+            divisors.push_back(max(phase.taps, 1));
         }
         const PerAxis t = digits(f.v.tap, divisors, divide_plainly);
         Tap tap;

@@ -138,11 +138,8 @@ class FlatTime {
         return k_.joins_row_taps ? tile_count() * double(channels_.computed) * filled() * weight / 100 : 0;
     }
 
-    // The weights of lanes are put side by side, once.
-    double filled_panels() const {
-        constexpr double weight = 100;
-        return tiles_.phase_products / taps_ * weight / 100;
-    }
+    // The weights of lanes are put side by side, once, each in the time of a hundred products.
+    double filled_panels() const { return tiles_.phase_products / taps_; }
 
     // A panel of which one of two vectors is left out takes so much of its time (48 channels, AVX-512, EPYC, 2026-11-28).
     double computed_channels() const {
@@ -228,15 +225,15 @@ class FlatTime {
     // Scattered one by one, or as vectors along rows; whole vectors of channels are turned.
     double copied_element() const {
         const bool strided = !forward_ && p_.width().input > 1 && p_.width().stride > 1;
-        if (k_.places_of_any_layout && !computes_rows_at_once()) return turned_places();
+        if (turns_places()) return turned_places();
         if (forward_product_) return !k_.turns_channels ? 17 : by_matrices() ? 6 : 19;
         if (gradient_product_) return gradient_element();
         if (k_.turns_channels) return 35;
         if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
     }
-    // All phases at once, of what lies as the kernel stages it.
-    bool computes_rows_at_once() const { return k_.phase_lanes > 0 && reads_apart_ && writes_apart_; }
+    // All phases at once are fitted as other products are where both pictures lie as the kernel stages them.
+    bool turns_places() const { return k_.places_of_any_layout && !(k_.phase_lanes > 0 && reads_apart_ && writes_apart_); }
     // Vectors of channels are turned; fewer channels are read element by element.
     double turned_places() const {
         const bool by_elements = !reads_apart_ && static_cast<int64_t>(channels_.summed) < vector_of(k_);
@@ -277,7 +274,7 @@ class FlatTime {
 
     double stored_element() const {
         if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
-        if (k_.places_of_any_layout && !computes_rows_at_once()) return 35;
+        if (turns_places()) return 35;
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
         if (k_.any_layout) return writes_apart_ ? (gradient_product_ && has_avx2() ? 40 : 120) : by_matrices() ? 10 : 20;
         // Phases of large strides are put side by side one by one.
