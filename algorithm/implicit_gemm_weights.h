@@ -14,12 +14,15 @@ namespace conv_transpose::implicit_gemm {
 
 /// Where kernel positions are summed over like channels: a weight in channels_last as it is given.
 template <class Tensor>
-Expr given_weight_of_taps(const GemmFuncs &f, const Tensor &weight, const Geometry &g) {
+Expr given_weight_of_taps(const GemmFuncs &f, const Tensor &weight, const Geometry &g, bool asynchronous) {
     using namespace Halide;
     const int rank = static_cast<int>(g.kernel.size());
     PerAxis index = g.kernel;
     index.insert(index.end(), {g.picture_channel, f.v.channel, f.v.group});
-    for (int d = 0; d < rank + 2; d++) index[d] = unsafe_promise_clamped(index[d], 0, weight.dim(d).extent() - 1);
+    for (int d = 0; d < rank + 2; d++) {
+        const Expr last = weight.dim(d).extent() - 1;
+        index[d] = asynchronous ? unsafe_promise_clamped(index[d], 0, last) : clamp(index[d], 0, last);
+    }
     const Expr element = weight(index);
     return select(g.is_summed && f.v.channel < weight.dim(rank + 1).extent(), element, Internal::make_zero(element.type()));
 }

@@ -174,7 +174,8 @@ struct ImplicitGemmGenerator : DescribedGenerator {
             Schedule::tensor_maps ? element_of_box(boxes().picture(g, picture, operand)) : operand;
         f.weights(v.value, v.channel, v.k_group, v.piece, v.step, v.phase, v.group) =
             f.maps_weights         ? element_of_box(boxes().weights(g, weight))
-            : f.given_channels > 0 ? implicit_gemm::given_weight_of_taps(f, weight, g)
+            : f.given_channels > 0 ? operand_piece(f.format, implicit_gemm::given_weight_of_taps(f, weight, g, copies_pictures()),
+                                                   v.piece, target)
             : Schedule::on_tensor_cores && f.weights_as_given
                 ? operand_piece(f.format, implicit_gemm::given_weight_of_phases(f, weight, g), v.piece, target)
             : Schedule::on_tensor_cores

@@ -27,7 +27,6 @@ set(conv_transpose_beyond_small_set
     input_gradient_f16_cuda_implicit_gemm_any_nhwc_weight_maps_tiles_128x64
     input_gradient_f32_cuda_depthwise_any_nhwc_c1x1_fours
     input_gradient_f32_cuda_implicit_gemm_any_nchw_c16
-    input_gradient_tf32_cuda_implicit_gemm_any_nhwc_weight_maps_128x64
     weight_gradient_f16_cuda_depthwise_any_any_c1x1_staged_long
     weight_gradient_f16_cuda_depthwise_any_any_c1x1_staged_long_result
     weight_gradient_f16_cuda_depthwise_any_any_c1x1_staged_low_result

@@ -54,6 +54,7 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_gemm(input_gradient ${format} nhwc taps_pairs_128x128 ${taps128x128} ${pairs} H200_TFLOPS 130 FULL)
     conv_transpose_gemm(input_gradient ${format} nhwc taps_pairs_128x64 ${taps128x64} ${pairs} blocks=4 chunk_channels=32
         H200_TFLOPS 95 ${maybe})
+    conv_transpose_gemm(input_gradient ${format} ndhwc taps_pairs_128x32 ${taps128x32} ${pairs} H200_TFLOPS 70 ${maybe})
     conv_transpose_gemm(input_gradient ${format} ndhwc taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 340 FULL)
     conv_transpose_gemm(input_gradient ${format} ndhwc taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 265 ${maybe})
     conv_transpose_gemm(input_gradient ${format} ndhwc taps_fours_128x64 ${taps128x64} ${fours} H200_TFLOPS 193 FULL)
@@ -64,6 +65,11 @@ foreach(format ${formats_of_16_bits})
         H200_TFLOPS 283 ${maybe})
     conv_transpose_gemm(input_gradient ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
 endforeach()
+# In TF32 boxes are faster wherever more than two channels are summed over: 32 from 2, k3 s2, 4 of 48^3 80 us by pairs, 117 by boxes.
+set(taps128x32 input_layout=channels_last channels_last_output=true taps_as_channels=true min_out_channels=1 min_in_channels=4
+    in_channel_multiple=4 whole_rows=true columns=32 blocks=4 chunk_channels=32 stages=3)
+conv_transpose_gemm(input_gradient tf32 ndhwc taps_pairs_128x32 ${taps128x32} given_channels=2 out_channel_multiple=2 H200_TFLOPS 36)
+conv_transpose_gemm(input_gradient tf32 ndhwc taps_128x32 ${taps128x32} given_channels=1 H200_TFLOPS 23)
 conv_transpose_gemm(input_gradient tf32 nhwc "" columns=128 blocks=2 input_layout=channels_last channels_last_output=true
     out_channel_multiple=4 H200_TFLOPS 185)
 # ---- of three axes

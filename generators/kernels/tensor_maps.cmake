@@ -11,6 +11,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     # In TF32, too: without the full set's kernels 25 layers in channels_last took 1.25 times as long forward, 23 input gradients 1.06
     # times (H200, 2026-11-28); these are those that were fastest most often.
+    conv_transpose_small_set_has(tf32)
+    set(tf32_alone "${maybe}")
     conv_transpose_small_set_has(f16 tf32)
     set(maybe_tf32 "${maybe}")
     conv_transpose_small_set_has(f16)
@@ -24,31 +26,32 @@ foreach(format ${formats_of_16_bits} tf32)
     set(tile128x128 columns=128 ${chunk} stages=3 blocks=2)
     set(tile256x64 tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2)
     set(tile128x64 columns=64 ${chunk} stages=3 blocks=3)
-    conv_transpose_rates(256x128 717 380 128x128 546 300 256x64 566 300 128x64 505 240)
+    conv_transpose_rates(256x128 717 380 128x128 546 300 256x64 566 246 128x64 505 262)
     set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=${values})
     foreach(operation forward input_gradient)
-        set(of_operation ${further_tiles} ${maybe})
+        set(of_operation ${further_tiles} ${maybe_tf32})
         if(operation STREQUAL input_gradient)
             set(of_operation FULL)
+            conv_transpose_rates(256x64 566 275)
         endif()
         set(maps ${channels_last} out_channel_multiple=${values})
         conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation})
         conv_transpose_maps(${operation} nhwc maps_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
         conv_transpose_maps(${operation} nhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64})
-        conv_transpose_maps(${operation} nhwc maps_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
-        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation} FULL)
+        conv_transpose_maps(${operation} nhwc maps_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe_tf32})
+        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${further_tiles} ${tf32_alone})
         conv_transpose_maps(${operation} ndhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
     endforeach()
     # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
     # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
     set(maps ${channels_last} phases_as_channels=true neighbours=${values} min_out_channels=1)
-    conv_transpose_rates(256x128 690 370 128x128 655 340 256x64 566 300 128x64 546 265)
+    conv_transpose_rates(256x128 690 370 128x128 655 295 volumes128x128 655 270 256x64 566 300 128x64 546 288)
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
-    conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
-    conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe_tf32})
-    conv_transpose_maps(forward nhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} ${tf32_alone})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe_tf32})
     conv_transpose_maps(forward ndhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe_tf32})
-    conv_transpose_maps(forward ndhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${ratevolumes128x128} ${tf32_alone})
     conv_transpose_maps(forward ndhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe_tf32})
     # There is shared memory for all of a tile of 192 positions while it is stored, which pays for short sums: k2 s2, N8 128->64
     # 256x256, 0.119 ms in place of 0.127, 79 % of the memory's bandwidth, N16 96->96 56x56 21.8 us in place of 25.2, N64 256->64 64x64
@@ -58,60 +61,52 @@ foreach(format ${formats_of_16_bits} tf32)
         conv_transpose_maps(forward nhwc maps_sub_pixel_192x128 ${maps} ${tile192x128})
         conv_transpose_maps(forward ndhwc maps_sub_pixel_192x128 ${maps} ${tile192x128})
     endif()
-    # These read weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp). With few
-    # blocks one of 128 x 128 with six stages is fastest; 192 positions fill rounds that 256 leave empty, and 96 channels a tile
-    # leave nothing empty of 96, 288 or 384. Of 16 bits tiles go in rounds: through its own neighbours a block would read the output
-    # gradient anew for all channels but the first (256->256 384x384: 0.128 ms, 0.195).
-    set(maps weight_map=true ${channels_last} out_channel_multiple=${values})
-    conv_transpose_rates(256x128 820 425 128x128 670 350 192x128 735 370 128x64 550 275)
-    set(tile128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${rate128x128})
-    set(tile192x128 row_sets=3 columns=128 ${chunk} blocks=1 producer=true ${rate192x128} ${maybe})
-    set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64})
-    conv_transpose_maps(input_gradient nhwc weight_maps_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe_tf32})
+endforeach()
+
+# These read weights as they are given. Their rates are of a shorter time beside the loop (choice/estimated_time.cpp). With few
+# blocks one of 128 x 128 with six stages is fastest; 192 positions fill rounds that 256 leave empty, and 96 channels a tile
+# leave nothing empty of 96, 288 or 384. Tiles go in rounds: through its own neighbours a block would read the output
+# gradient anew for all channels but the first (256->256 384x384: 0.128 ms, 0.195).
+foreach(format ${formats_of_16_bits})
+    conv_transpose_small_set_has(f16)
+    set(maps weight_map=true input_layout=channels_last channels_last_output=true in_channel_multiple=8 out_channel_multiple=8)
+    set(chunk chunk_channels=64)
+    set(half_chunk chunk_channels=32)
+    set(producer blocks=1 producer=true)
+    set(in_rounds resident_blocks=132 tiles_in_rounds=true)
+    set(tile128x128 columns=128 ${chunk} stages=6 ${producer} H200_TFLOPS 670)
+    set(tile128x64 columns=64 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)
+    conv_transpose_maps(input_gradient nhwc weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 ${producer}
+        ${in_rounds} H200_TFLOPS 820 ${maybe})
     conv_transpose_maps(input_gradient nhwc weight_maps_128x128 ${maps} ${tile128x128} ${maybe})
-    conv_transpose_maps(input_gradient ndhwc weight_maps_128x128 ${maps} ${tile128x128} ${maybe_tf32})
-    if(format STREQUAL tf32)
-        conv_transpose_maps(input_gradient nhwc weight_maps_192x128 ${maps} ${tile192x128} stages=5)
-    else()  # whose stores have shared memory of their own
-        conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} ${tile192x128} stages=4 ${in_rounds})
-        conv_transpose_maps(input_gradient ndhwc weight_maps_128x192 ${maps} columns=192 ${chunk} stages=4 blocks=1 producer=true
-            ${in_rounds} H200_TFLOPS 800 ${maybe})
-        conv_transpose_maps(input_gradient nhwc weight_maps_256x96 ${maps} tile_rows=128 columns=96 ${chunk} stages=4 blocks=1
-            producer=true ${in_rounds} H200_TFLOPS 760 ${maybe})
-        # With the weights of eight steps kept: k2 s2, N8 128 from 64 256x256 0.099 ms in place of 0.103, 95 % of the memory's
-        # bandwidth; of 128 columns nothing is gained (H200, 2026-11-28).
-        conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} tile_rows=128 columns=64 ${chunk} stages=4 blocks=1
-            producer=true ${in_rounds} kept_steps=8 H200_TFLOPS 625 ${maybe})
-        # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63). Of
-        # 80 a row is no whole line, and nothing is gained.
-        set(halves ${maps} out_channel_multiple=32 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
-        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x192 ${halves} columns=192 H200_TFLOPS 700 ${maybe})
-        conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 655
-            ${maybe})
-    endif()
-    conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64} ${maybe_tf32})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_128x128 ${maps} ${tile128x128} ${maybe})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=4 ${producer}
+        ${in_rounds} H200_TFLOPS 735 ${maybe})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_128x192 ${maps} columns=192 ${chunk} stages=4 ${producer} ${in_rounds}
+        H200_TFLOPS 800 ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_256x96 ${maps} tile_rows=128 columns=96 ${chunk} stages=4 ${producer}
+        ${in_rounds} H200_TFLOPS 760 ${maybe})
+    # With the weights of eight steps kept: k2 s2, N8 128 from 64 256x256 0.099 ms in place of 0.103, 95 % of the memory's
+    # bandwidth; of 128 columns nothing is gained (H200, 2026-11-28).
+    conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} tile_rows=128 columns=64 ${chunk} stages=4 ${producer}
+        ${in_rounds} kept_steps=8 H200_TFLOPS 625 ${maybe})
+    # Sums over 32, 96, 160, ... channels have no chunk that is half empty (k4 s2, 192 from 96, 24^3, 50 us in place of 63). Of
+    # 80 a row is no whole line, and nothing is gained.
+    set(halves ${maps} out_channel_multiple=32 ${half_chunk} stages=8 ${producer} ${in_rounds})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x192 ${halves} columns=192 H200_TFLOPS 700 ${maybe})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${halves} tile_rows=128 columns=128 H200_TFLOPS 655
+        ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_128x64 ${maps} ${tile128x64} H200_TFLOPS 550 ${maybe})
     # Few blocks, whose sums are cut.
-    conv_transpose_small_set_has(f16 tf32)
-    conv_transpose_rates(128x64 400 275)
-    set(clusters128x64 ${maps} columns=64 ${chunk} stages=8 blocks=1 producer=true in_clusters=true ${rate128x64} ${maybe})
-    if(NOT format STREQUAL tf32)
-        conv_transpose_maps(input_gradient nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true H200_TFLOPS 450)
-    endif()
-    conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${clusters128x64})
-    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms in float16, by threads
-    # 0.086; TF32, 1 of 136x240, 150 from 5 channels: 22 us, turned 30; H200, 2026-11-29).
+    set(clusters128x64 ${maps} columns=64 ${chunk} stages=8 ${producer} in_clusters=true ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true H200_TFLOPS 450)
+    conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${clusters128x64} H200_TFLOPS 400)
+    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086; 18 from 96
+    # channels of 24x48x80 1.4 ms with what taps see packed before; H200, 2026-11-29).
     set(any_channels ${maps} in_channel_multiple=1 whole_rows=false producer=true ${chunk} stages=4)
-    conv_transpose_rates(any 460 305)
-    set(any128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 ${rateany})
-    conv_transpose_small_set_has(f16)
-    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any128x64} ${maybe})
-    # k4 s2, 18 from 96 channels of 24x48x80, took 1.4 ms in float16 with what taps see packed before.
-    conv_transpose_small_set_has(f16 tf32)
-    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${any128x64} ${maybe})
-    conv_transpose_small_set_has(f16)
-    if(format STREQUAL tf32)  # of which every kernel makes parts
-        continue()
-    endif()
+    set(any128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
+    conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any128x64})
+    conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${any128x64})
     conv_transpose_maps(input_gradient nhwc weight_maps_any_256x128 ${any_channels} tile_rows=128 columns=128 blocks=1
         H200_TFLOPS 800 ${maybe})
     # Parts have whole rows of 16 bytes, whatever the number of channels is.
@@ -119,7 +114,7 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x128 ${parts} ${tile128x128} H200_TFLOPS 580
         ${maybe})
     conv_transpose_maps(input_gradient ndhwc weight_maps_parts_128x64 ${parts} ${tile128x64} H200_TFLOPS 475 ${maybe})
-    set(tiles128x128 columns=128 ${chunk} stages=6 blocks=1 producer=true ${in_rounds} H200_TFLOPS 660 ${maybe})
+    set(tiles128x128 columns=128 ${chunk} stages=6 ${producer} ${in_rounds} H200_TFLOPS 660 ${maybe})
     set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
         tiles_in_rounds=true H200_TFLOPS 530 ${maybe})
     conv_transpose_maps(input_gradient nhwc weight_maps_tiles_128x64 ${maps} ${tiles128x64})
@@ -127,12 +122,44 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_128x64 ${maps} ${tiles128x64})
     # Half a row of channels a step, and so eight steps on the way, of few channels that are summed over: k2 s2, 32 to 16, 2 x 48^3,
     # 24.4 us, by 256 x 64 in two blocks 29.6.
-    set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 blocks=1 producer=true ${in_rounds})
-    set(packed ${channels_last} out_channel_multiple=${values} ${tiles256x64})
+    set(tiles256x64 tile_rows=128 columns=64 ${half_chunk} stages=8 ${producer} ${in_rounds})
+    set(packed ${maps} weight_map=false ${tiles256x64})
     conv_transpose_maps(input_gradient nhwc maps_tiles_256x64 ${packed} FULL H200_TFLOPS 470)
     conv_transpose_maps(input_gradient ndhwc maps_tiles_256x64 ${packed} H200_TFLOPS 460 ${maybe})
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} FULL H200_TFLOPS 430)
 endforeach()
+
+# The same in TF32: a kernel of three axes serves two as well, in 0.98 to 1.01 of the time of one for two, and tiles are not in rounds,
+# as there is no shared memory left to store them from. Of 159 layers of networks what is fastest of these takes 0.96 of what five
+# took (H200, 2026-12-01).
+set(format tf32)
+set(maps weight_map=true input_layout=channels_last channels_last_output=true in_channel_multiple=4 out_channel_multiple=4)
+set(chunk chunk_channels=32)
+set(half_chunk chunk_channels=16)
+set(producer blocks=1 producer=true)
+set(tile256x64 tile_rows=128 columns=64)
+conv_transpose_rates(256x128 . 425 192x128 . 407 128x192 . 407 128x128 . 380 128x64 . 230)
+conv_transpose_maps(input_gradient ndhwc weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 ${producer}
+    ${rate256x128})
+conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 ${producer}
+    ${rate192x128})
+conv_transpose_maps(input_gradient ndhwc weight_maps_128x192 ${maps} columns=192 ${chunk} stages=5 ${producer} ${rate128x192})
+conv_transpose_maps(input_gradient ndhwc weight_maps_128x128 ${maps} columns=128 ${chunk} stages=6 ${producer} ${rate128x128})
+# With the weights of four steps kept: k2 s2, 16 from 3 channels, 16 of 512x512, 288 us, 357 by packed weights.
+conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} ${tile256x64} ${chunk} stages=4 ${producer}
+    resident_blocks=132 tiles_in_rounds=true kept_steps=4 H200_TFLOPS 300)
+# Few channels that are summed over leave half of a step empty (k2 s2, 24 to 24, 184x184, 8.9 us, 9.7).
+conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${maps} tile_rows=128 columns=128 ${half_chunk} stages=8
+    ${producer} H200_TFLOPS 380)
+conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x64 ${maps} ${tile256x64} ${half_chunk} stages=5 blocks=2
+    H200_TFLOPS 300)
+conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x64 ${maps} columns=64 ${half_chunk} stages=6 blocks=3
+    H200_TFLOPS 270)
+conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 ${producer}
+    in_clusters=true ${rate128x64})
+# Any number of channels that are computed: 1 of 136x240, 150 from 5 channels: 22 us, turned 30 (H200, 2026-11-29).
+conv_transpose_maps(input_gradient ndhwc weight_maps_any_128x64 ${maps} in_channel_multiple=1 whole_rows=false ${chunk} stages=4
+    columns=64 blocks=2 producer=true producer_registers=24 H200_TFLOPS 305)
 
 # Weights as they are given, of the forward operation: runs of 64 channels, which tensor cores take transposed, so of 16 bits. 192
 # channels a tile leave nothing empty where there are 144 to 192 or 576 (k3 s2, 320 to 160 of 24^3: 93 us in place of 119), and of
@@ -347,7 +374,7 @@ endforeach()
 foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
-    conv_transpose_rates(128x64 560 280)
+    conv_transpose_rates(128x64 560 230)
     set(tile128x64 input_layout=channels_last channels_last_output=true in_channel_multiple=${values} min_in_channels=1
         min_out_channels=1 makes_parts=true ${chunk} columns=64 stages=4 blocks=2 producer=true producer_registers=24 ${rate128x64}
         ${maybe})

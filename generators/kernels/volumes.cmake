@@ -19,18 +19,16 @@ foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_small_set_has(f16 tf32)
     conv_transpose_chunks()
     # Those of pairs since phases of odd paddings are some: 143 layers of even strides, 2026-11-30.
-    conv_transpose_rates(pairs_w2 900 395 pairs_w3 1000 430 fours_w2 875 410)
+    conv_transpose_rates(pairs_w2 900 395 pairs_w3 1000 430 fours_w2 875 410 of_rows_w2 750 292 of_rows_w3 850 342)
     set(cells input_layout=channels_last in_channel_multiple=${values} min_in_channels=4 min_out_channels=1 phases_as_channels=true
         phases_along_width=true ${half_chunk} boxes=2 stages=3 blocks=2 ${maybe})
     set(positions256 ${cells} columns=128 row_sets=1 column_sets=2)
     conv_transpose_maps(forward ncdhw maps_cells_pairs_256x64_w2 ${positions256} neighbours=2 window=2 ${ratepairs_w2})
     conv_transpose_maps(forward ncdhw maps_cells_pairs_256x64_w3 ${positions256} neighbours=2 window=3 ${ratepairs_w3})
     conv_transpose_maps(forward ncdhw maps_cells_fours_256x64_w2 ${positions256} neighbours=4 window=2 ${ratefours_w2})
-    if(NOT format STREQUAL tf32)
-        set(rows ${cells} channels_last_output=true out_channel_multiple=8 neighbours=8 tile_rows=128 columns=64)
-        conv_transpose_maps(forward ndhwc maps_cells_256x64_w2 ${rows} window=2 H200_TFLOPS 750)
-        conv_transpose_maps(forward ndhwc maps_cells_256x64_w3 ${rows} window=3 H200_TFLOPS 850)
-    endif()
+    set(rows ${cells} channels_last_output=true out_channel_multiple=${values} neighbours=${values} tile_rows=128 columns=64)
+    conv_transpose_maps(forward ndhwc maps_cells_256x64_w2 ${rows} window=2 ${rateof_rows_w2})
+    conv_transpose_maps(forward ndhwc maps_cells_256x64_w3 ${rows} window=3 ${rateof_rows_w3})
 endforeach()
 
 # Windows of 16 bits are faster: KernelBench 68 takes 2.58 ms in place of 7.68 (in channels_last 2.11 in place of 3.54).
