@@ -32,7 +32,7 @@ foreach(format ${formats_of_16_bits} tf32)
         set(of_operation ${further_tiles} ${maybe_tf32})
         if(operation STREQUAL input_gradient)
             set(of_operation FULL)
-            conv_transpose_rates(256x64 566 275)
+            conv_transpose_rates(256x128 717 400 256x64 566 290 128x64 505 285)
         endif()
         set(maps ${channels_last} out_channel_multiple=${values})
         conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation})
@@ -138,7 +138,7 @@ set(chunk chunk_channels=32)
 set(half_chunk chunk_channels=16)
 set(producer blocks=1 producer=true)
 set(tile256x64 tile_rows=128 columns=64)
-conv_transpose_rates(256x128 . 425 192x128 . 407 128x192 . 407 128x128 . 380 128x64 . 230)
+conv_transpose_rates(256x128 . 440 192x128 . 428 128x192 . 428 128x128 . 400 128x64 . 230)
 conv_transpose_maps(input_gradient ndhwc weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 ${producer}
     ${rate256x128})
 conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 ${producer}
@@ -150,11 +150,11 @@ conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} ${tile2
     resident_blocks=132 tiles_in_rounds=true kept_steps=4 H200_TFLOPS 300)
 # Few channels that are summed over leave half of a step empty (k2 s2, 24 to 24, 184x184, 8.9 us, 9.7).
 conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${maps} tile_rows=128 columns=128 ${half_chunk} stages=8
-    ${producer} H200_TFLOPS 380)
+    ${producer} H200_TFLOPS 408)
 conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x64 ${maps} ${tile256x64} ${half_chunk} stages=5 blocks=2
     H200_TFLOPS 300)
 conv_transpose_maps(input_gradient ndhwc weight_maps_halves_128x64 ${maps} columns=64 ${half_chunk} stages=6 blocks=3
-    H200_TFLOPS 270)
+    H200_TFLOPS 262)
 conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${maps} columns=64 ${chunk} stages=8 ${producer}
     in_clusters=true ${rate128x64})
 # Any number of channels that are computed: 1 of 136x240, 150 from 5 channels: 22 us, turned 30 (H200, 2026-11-29).
@@ -387,8 +387,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_chunks()
     conv_transpose_small_set_has(f16 tf32)
     # Rates were fitted to 111 layers in TF32 and 98 in float16 (H200, 2026-11-28).
-    conv_transpose_rates(256x128 720 440 128x128 425 320 256x64 510 330 128x64 480 300 _of_given256x128 800 490
-        _of_given128x64 540 333 _of_given_parts 530 300)
+    conv_transpose_rates(256x128 720 440 128x128 425 320 256x64 510 330 128x64 480 300 _of_given256x128 800 468
+        _of_given128x64 540 333 _of_given_parts 530 315)
     set(maps input_layout=channels_last out_channel_multiple=${values})
     set(tile256x128 ${maps} columns=256 ${chunk} stages=4 blocks=1 producer=true min_in_channels=65)
     set(tile128x64 ${maps} columns=128 row_sets=1 ${chunk} stages=4 blocks=2 producer=true producer_registers=24)

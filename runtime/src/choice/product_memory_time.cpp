@@ -74,6 +74,13 @@ double stored_bytes_time(const KernelTraits &k, const Computation &c) {
     return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
 }
 
+// The share of the output gradient's positions that kernels cover.
+double covered_share(const Problem &p) {
+    double share = 1;
+    for (const Axis &a : p.axes) share *= std::min(double(a.kernel) / double(a.stride), 1.0);
+    return share;
+}
+
 // Boxes of half a line bring the other half to the second-level cache, which has lost it at the next chunk of channels where blocks
 // go through more taps in between than it holds: an output gradient in channels_last is read twice from memory (k8 s8, 16 from 8
 // channels, 64 x 64x64, 159 us, by whole lines 74 to 88; k4 s4, 24 from 12, 4 x 40^3, 280; but k2 s2, 64 from 32, 32 x 192x192,
@@ -88,8 +95,7 @@ double half_lines_time(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const double blocks = double(H200::multiprocessors * k.blocks_per_multiprocessor);
     const double between = blocks * double(taps_of_phases(k, p)) * double(area(k.block_positions)) * double(line);
-    double seen = double(bytes) * double(p.output_elements());
-    for (const Axis &a : p.axes) seen *= std::min(double(a.kernel) / double(a.stride), 1.0);
+    const double seen = double(bytes) * double(p.output_elements()) * covered_share(p);
     return std::min(between, seen) > held_bytes ? 2 * seen / bytes_per_second : 0;
 }
 
@@ -133,6 +139,17 @@ double pixels_time(const KernelTraits &k, const Computation &c) {
     return double(bytes) * (read + written) / rate;
 }
 
+// Float32 in TF32, by maps: input gradients of both layouts, and what is computed in channels_last (k2 s2, 64 from 32 channels of 64^3,
+// 156 us, all of the memory's bandwidth; forty of 159 layers; H200, 2026-12-01).
+double float_pictures_time(const KernelTraits &k, const Computation &c) {
+    const Problem &p = c.problem;
+    const bool forward = k.operation == Operation::forward;
+    if (forward && !channels_innermost(k.output)) return 0;
+    const double read = forward ? double(p.input_elements()) : double(p.output_elements()) * covered_share(p);
+    const double written = double((forward ? p.output_elements() : p.input_elements()) / c.parts_in_groups());
+    return sizeof(float) * (read + written) / (forward ? 3.3e12 : k.kept_steps > 0 ? 4.1e12 : 3.85e12);
+}
+
 // Kernels whose products are few beside the pictures: 1x1 of pictures as they lie (ten times of three layers in float16, 26 of
 // eight in TF32), and input gradients of 16 bits in channels_last (k2 s2, 49 times of six layers; H200, 2026-11-28). Those that keep
 // their weights wait least.
@@ -140,6 +157,7 @@ double pictures_time(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const int64_t bytes = bytes_of(k.output.type);
     const bool keeps = k.kept_steps > 0, of_one_tap = reads_as_it_lies(k) && taps(p) == 1 && !k.phases_as_channels;
+    if (bytes == 4 && k.box_positions > 0 && !of_one_tap) return float_pictures_time(k, c);
     const bool of_gradient = k.box_positions > 0 && k.operation == Operation::input_gradient && channels_innermost(k.input) &&
                              bytes == 2 && !c.packed_rows;
     if (!(of_one_tap || of_gradient)) return pixels_time(k, c);
@@ -201,10 +219,16 @@ double bare_stores_time(const KernelTraits &k, const Computation &c) {
     const bool in_blocks = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
                            channel_phases(k, p, p.width()) == 1 && p.width().stride > 1;
     if (!in_blocks) return 0;
-    double with_taps = 1;
-    for (const Axis &a : p.axes) with_taps *= std::min(double(a.kernel) / double(a.stride), 1.0);
+    const double with_taps = covered_share(p);
     const double bytes = double(bytes_of(k.output.type)) * double(p.output_elements() / c.parts_in_groups());
     return (1 - with_taps) * bytes / bytes_per_second;
+}
+
+// Float32 that the copy engine does not store, to images of a few positions in channels_first (k4 of 1x1, 512 and 1024 channels, 128 and
+// 64 images: 29 to 36 us by two kernels, in channels_last 10 and 13; H200, 2026-12-01).
+bool has_tiny_images(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t most = 16;
+    return k.box_positions > 0 && k.output.type == ElementType::float32 && output_positions(c.problem) <= most;
 }
 
 // Tensor-core kernels store single elements where the stride is odd, which products hide in part (eight layers of strides of 3 and
@@ -215,6 +239,7 @@ double single_stores_time(const KernelTraits &k, const Computation &c) {
                         !is_forward_on_cuda_cores(k);
     if (!stores) return 0;
     const double outputs = double(c.problem.output_elements() / c.parts_in_groups());
+    if (has_tiny_images(k, c)) return 19e-12 * outputs;
     if (has_single_phases(c.problem_without_cells())) return (bytes_of(k.output.type) == 2 ? 0.9e-12 : 1.25e-12) * outputs;
     const bool unpaired = k.phases_as_channels && k.stride_width_multiple <= 1 && k.box_positions == 0;
     return unpaired && c.problem.width().stride > 1 ? 0.5e-12 * outputs + std::min(1.5e-12 * outputs, 6e-6) : 0;

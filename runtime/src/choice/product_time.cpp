@@ -102,7 +102,8 @@ double products_of_element(const KernelTraits &k, const Problem &p) {
     // pictures those of three axes; smaller ones do not (k4 s2, 64 from 16, 544x960: 0.172 ms by 256 x 64, 2026-11-23), but where
     // weights come so, too (k4, 144 from 12, 4 x 24x48x48: 0.53 ms by 128 x 192, k4 s2, 160 from one, 0.15; 2026-11-28).
     const int64_t bytes = chunk * bytes_of(k.output.type);
-    const bool measured = k.box_positions > 0 && (maps_weights(k) ? bytes >= 64 : k.rank == 3 && bytes == 128);
+    const bool kept = k.kept_steps > 0 && k.output.type == ElementType::float32;
+    const bool measured = k.box_positions > 0 && !kept && (maps_weights(k) ? bytes >= 64 : k.rank == 3 && bytes == 128);
     return products * (k.operation != Operation::forward && measured && 2 * summed <= chunk ? 2 : 1);
 }
 
