@@ -19,47 +19,60 @@ foreach(format ${formats_of_16_bits} tf32)
     set(further_tiles resident_blocks=132)
     set(in_rounds ${further_tiles} tiles_in_rounds=true)
     if(format STREQUAL tf32)
-        set(further_tiles "")
-        set(in_rounds "")
+        set(further_tiles ${in_rounds})
     endif()
     set(tile256x128 tile_rows=128 columns=128 ${chunk} stages=4 blocks=1 producer=true)
     set(tile128x128 columns=128 ${chunk} stages=3 blocks=2)
     set(tile256x64 tile_rows=128 columns=64 ${half_chunk} stages=5 blocks=2)
     set(tile128x64 columns=64 ${chunk} stages=3 blocks=3)
-    conv_transpose_rates(256x128 717 380 128x128 546 300 256x64 566 246 128x64 505 262)
+    conv_transpose_rates(256x128 717 380 128x128 546 300 256x64 566 246 128x64 505 278)
     set(channels_last input_layout=channels_last channels_last_output=true in_channel_multiple=${values})
     foreach(operation forward input_gradient)
-        set(of_operation ${further_tiles} ${maybe_tf32})
+        set(of_operation ${further_tiles})
+        set(in_small_set ${maybe_tf32})
         if(operation STREQUAL input_gradient)
-            set(of_operation FULL)
-            conv_transpose_rates(256x128 717 400 256x64 566 290 128x64 505 285)
+            set(in_small_set FULL)
+            if(NOT format STREQUAL tf32)
+                set(of_operation "")
+            endif()
+            conv_transpose_rates(256x128 717 400 256x64 566 258 128x64 505 285)
         endif()
         set(maps ${channels_last} out_channel_multiple=${values})
-        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation})
+        conv_transpose_maps(${operation} nhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation} ${in_small_set})
         conv_transpose_maps(${operation} nhwc maps_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
         conv_transpose_maps(${operation} nhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64})
         conv_transpose_maps(${operation} nhwc maps_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe_tf32})
-        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${further_tiles} ${tf32_alone})
+        conv_transpose_maps(${operation} ndhwc maps_256x128 ${maps} ${tile256x128} ${rate256x128} ${of_operation} ${tf32_alone})
         conv_transpose_maps(${operation} ndhwc maps_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
     endforeach()
     # Phases as channels: the picture is read once for all phases, and a tile has the channels of several. Rounds bring 5 to 10 %
     # (k2 s2, 128->128 768x768: 0.215 ms in place of 0.237), which they do not above.
     set(maps ${channels_last} phases_as_channels=true neighbours=${values} min_out_channels=1)
-    conv_transpose_rates(256x128 690 370 128x128 655 295 volumes128x128 655 270 256x64 566 300 128x64 546 288)
-    conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe})
-    conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} ${tf32_alone})
+    conv_transpose_rates(256x128 690 370 128x128 655 295 256x64 566 300 128x64 546 303)
+    conv_transpose_maps(forward nhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe_tf32})
+    conv_transpose_maps(forward nhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
     conv_transpose_maps(forward nhwc maps_sub_pixel_256x64 ${maps} ${tile256x64} ${rate256x64} ${maybe})
     conv_transpose_maps(forward nhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe_tf32})
     conv_transpose_maps(forward ndhwc maps_sub_pixel_256x128 ${maps} ${tile256x128} ${in_rounds} ${rate256x128} ${maybe_tf32})
-    conv_transpose_maps(forward ndhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${ratevolumes128x128} ${tf32_alone})
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_128x128 ${maps} ${tile128x128} ${rate128x128} FULL)
     conv_transpose_maps(forward ndhwc maps_sub_pixel_128x64 ${maps} ${tile128x64} ${rate128x64} ${maybe_tf32})
     # There is shared memory for all of a tile of 192 positions while it is stored, which pays for short sums: k2 s2, N8 128->64
     # 256x256, 0.119 ms in place of 0.127, 79 % of the memory's bandwidth, N16 96->96 56x56 21.8 us in place of 25.2, N64 256->64 64x64
     # 89 in place of 80 (H200, 2026-11-29).
-    if(NOT format STREQUAL tf32)
-        set(tile192x128 row_sets=3 columns=128 ${chunk} stages=4 blocks=1 producer=true ${in_rounds} H200_TFLOPS 620 ${maybe})
-        conv_transpose_maps(forward nhwc maps_sub_pixel_192x128 ${maps} ${tile192x128})
-        conv_transpose_maps(forward ndhwc maps_sub_pixel_192x128 ${maps} ${tile192x128})
+    set(tile192x128 row_sets=3 columns=128 ${chunk} stages=4 blocks=1 producer=true ${in_rounds})
+    conv_transpose_rates(192x128 620 350 128x64 . 300)
+    conv_transpose_maps(forward nhwc maps_sub_pixel_192x128 ${maps} ${tile192x128} ${rate192x128} ${maybe_tf32})
+    conv_transpose_maps(forward ndhwc maps_sub_pixel_192x128 ${maps} ${tile192x128} ${rate192x128} ${maybe})
+    # In TF32 other forward kernels have such tiles, too: of 76 layers of networks what is fastest takes 0.96 of what it took without
+    # rounds (H200, 2026-12-01).
+    if(format STREQUAL tf32)
+        set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
+            tiles_in_rounds=true)
+        conv_transpose_maps(forward nhwc maps_sub_pixel_tiles_128x64 ${maps} ${tiles128x64} ${rate128x64})
+        set(maps ${channels_last} out_channel_multiple=${values})
+        conv_transpose_rates(192x128 . 345 128x64 . 290)
+        conv_transpose_maps(forward nhwc maps_192x128 ${maps} ${tile192x128} ${rate192x128})
+        conv_transpose_maps(forward nhwc maps_tiles_128x64 ${maps} ${tiles128x64} ${rate128x64})
     endif()
 endforeach()
 
@@ -129,9 +142,8 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_256x64 ${maps} ${tiles256x64} FULL H200_TFLOPS 430)
 endforeach()
 
-# The same in TF32: a kernel of three axes serves two as well, in 0.98 to 1.01 of the time of one for two, and tiles are not in rounds,
-# as there is no shared memory left to store them from. Of 159 layers of networks what is fastest of these takes 0.96 of what five
-# took (H200, 2026-12-01).
+# The same in TF32, where a kernel of three axes serves two as well, in 0.98 to 1.01 of the time of one for two. Of 159 layers of
+# networks what is fastest of these takes 0.95 of what five took (H200, 2026-12-01).
 set(format tf32)
 set(maps weight_map=true input_layout=channels_last channels_last_output=true in_channel_multiple=4 out_channel_multiple=4)
 set(chunk chunk_channels=32)
@@ -139,15 +151,18 @@ set(half_chunk chunk_channels=16)
 set(producer blocks=1 producer=true)
 set(tile256x64 tile_rows=128 columns=64)
 conv_transpose_rates(256x128 . 440 192x128 . 428 128x192 . 428 128x128 . 400 128x64 . 230)
+set(in_rounds resident_blocks=132 tiles_in_rounds=true)
 conv_transpose_maps(input_gradient ndhwc weight_maps_256x128 ${maps} tile_rows=128 columns=128 ${chunk} stages=4 ${producer}
-    ${rate256x128})
-conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=5 ${producer}
-    ${rate192x128})
+    ${in_rounds} ${rate256x128})
+conv_transpose_maps(input_gradient ndhwc weight_maps_192x128 ${maps} row_sets=3 columns=128 ${chunk} stages=4 ${producer}
+    ${in_rounds} ${rate192x128})
+conv_transpose_maps(input_gradient ndhwc weight_maps_tiles_128x64 ${maps} columns=64 ${chunk} stages=3 blocks=2 producer=true
+    producer_registers=24 resident_blocks=264 tiles_in_rounds=true H200_TFLOPS 290)
 conv_transpose_maps(input_gradient ndhwc weight_maps_128x192 ${maps} columns=192 ${chunk} stages=5 ${producer} ${rate128x192})
 conv_transpose_maps(input_gradient ndhwc weight_maps_128x128 ${maps} columns=128 ${chunk} stages=6 ${producer} ${rate128x128})
 # With the weights of four steps kept: k2 s2, 16 from 3 channels, 16 of 512x512, 288 us, 357 by packed weights.
 conv_transpose_maps(input_gradient ndhwc weight_maps_kept_256x64 ${maps} ${tile256x64} ${chunk} stages=4 ${producer}
-    resident_blocks=132 tiles_in_rounds=true kept_steps=4 H200_TFLOPS 300)
+    ${in_rounds} kept_steps=4 H200_TFLOPS 300)
 # Few channels that are summed over leave half of a step empty (k2 s2, 24 to 24, 184x184, 8.9 us, 9.7).
 conv_transpose_maps(input_gradient ndhwc weight_maps_halves_256x128 ${maps} tile_rows=128 columns=128 ${half_chunk} stages=8
     ${producer} H200_TFLOPS 408)

@@ -28,7 +28,8 @@ foreach(format tf32 ${formats_of_16_bits})
     conv_transpose_maps(forward ncdhw maps_cells_fours_256x64_w2 ${positions256} neighbours=4 window=2 ${ratefours_w2})
     set(rows ${cells} channels_last_output=true out_channel_multiple=${values} neighbours=${values} tile_rows=128 columns=64)
     conv_transpose_maps(forward ndhwc maps_cells_256x64_w2 ${rows} window=2 ${rateof_rows_w2})
-    conv_transpose_maps(forward ndhwc maps_cells_256x64_w3 ${rows} window=3 ${rateof_rows_w3})
+    conv_transpose_small_set_has(f16)
+    conv_transpose_maps(forward ndhwc maps_cells_256x64_w3 ${rows} window=3 ${rateof_rows_w3} ${maybe})
 endforeach()
 
 # Windows of 16 bits are faster: KernelBench 68 takes 2.58 ms in place of 7.68 (in channels_last 2.11 in place of 3.54).
