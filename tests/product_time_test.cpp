@@ -163,6 +163,54 @@ TEST(ProductTime, OfPixelsThatSplitLinesIsLonger) {
     EXPECT_LT(relative("n8ic48oc48ih160iw160kh4kw4sh2sw2ph1pw1", "n8ic48oc64ih160iw160kh4kw4sh2sw2ph1pw1"), 1.2) << "large tiles";
 }
 
+// k2 s2, 64 from 32 channels of 64^3, TF32 in channels_last: 156 us, by a kernel whose products would take 40.
+TEST(ProductTime, OfFloatsByMapsIsOfThePictures) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_last);
+    k.box_positions = 256, k.rank = 3, k.precision = Precision::tf32, k.h200_tflops = 1000;
+    const double read = 4.0 * 2 * 32 * 128 * 128 * 128, written = 4.0 * 2 * 64 * 64 * 64 * 64;
+    EXPECT_NEAR(time_of(k, "n2ic64oc32id64ih64iw64kd2kh2kw2sd2sh2sw2"), 156e-6, 30e-6);
+    EXPECT_LT(time_of(k, "n2ic64oc32id64ih64iw64kd1kh1kw1sd2sh2sw2"), (read / 8 + written) / 2.5e12) << "kernels leave most out";
+    k.operation = Operation::forward;
+    EXPECT_GT(time_of(k, "n2ic32oc64id64ih64iw64kd2kh2kw2sd2sh2sw2"), 4.0 * 2 * 64 * 128 * 128 * 128 / 3.3e12);
+}
+
+// Tiles whose weights a block keeps read no half of a box in vain: k2 s2, 16 from 3 channels.
+TEST(ProductTime, OfFewChannelsIsLessWhereABlockKeepsItsWeights) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_last);
+    k.box_positions = 256, k.weight_layout = WeightLayout::as_given, k.precision = Precision::tf32;
+    const auto products = [&] { return products_of_element(k, Problem::parse("n1ic16oc3ih64iw64kh2kw2sh2sw2")); };
+    const double of_boxes = products();
+    k.kept_steps = 4;
+    EXPECT_EQ(2 * products(), of_boxes);
+}
+
+// k4 of 1x1, 100 to 512 channels, 128 images, TF32: 29 us to channels_first, 10 to channels_last.
+TEST(ProductTime, OfTinyImagesIsOfSingleFloats) {
+    KernelTraits k = kernel(Operation::forward, ElementType::float32, Layout::channels_last);
+    k.box_positions = 256, k.rank = 3, k.precision = Precision::tf32;
+    const double to_channels_last = time_of(k, "n128ic100oc512ih1iw1kh4kw4");
+    k.output.layout = Layout::channels_first;
+    EXPECT_GT(time_of(k, "n128ic100oc512ih1iw1kh4kw4"), to_channels_last + 15e-6);
+    EXPECT_LT(time_of(k, "n128ic100oc512ih1iw1kh5kw5"), time_of(k, "n128ic100oc512ih1iw1kh4kw4")) << "25 of each";
+}
+
+// Parts of a sum for images of one position, TF32: 18 us to channels_first, 11 to channels_last.
+TEST(AddingTime, OfImagesOfOnePositionIsOfSingleFloats) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_first);
+    k.box_positions = 128;
+    const auto adding = [&](const char *problem) {
+        Computation c = alternatives(Problem::parse(problem), {.operation = Operation::input_gradient})[0];
+        c.partial_sums = 8;
+        return adding_time(k, c);
+    };
+    const double of_one = adding("n128ic100oc512ih1iw1kh4kw4"), of_four = adding("n32ic100oc512ih2iw2kh4kw4");
+    EXPECT_GT(of_one, of_four + 8e-6);
+    k.input.layout = Layout::channels_last;
+    EXPECT_LT(adding("n128ic100oc512ih1iw1kh4kw4"), of_one - 8e-6);
+    k.input.layout = Layout::channels_first, k.adds_in_clusters = true;
+    EXPECT_LT(adding("n128ic100oc512ih1iw1kh4kw4"), of_one - 8e-6) << "no parts are stored";
+}
+
 // 256 to 128 channels in 120 blocks of 128 x 128: 175 us, of which two on each multiprocessor take 216 (2 x 32^3 pixels).
 TEST(ProductTime, OfOneLargeBlockIsNearlyThatOfTwo) {
     KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_first);

@@ -151,5 +151,26 @@ TEST(WinogradSizes, HaveEightPointsWhereSumsAreExact) {
     EXPECT_EQ(points(Operation::weight_gradient, "ic16oc16ih20iw20kh3kw5"), (Points{6, 6}));
 }
 
+// A kernel that is named: pictures turned to what it does not read have nothing to tell.
+TEST(Rejection, OfFewChannelsTellsNothingOfTurnedPictures) {
+    for (const KernelInfo &kernel : kernels()) {
+        if (kernel.name != "forward_tf32_cuda_implicit_gemm_any_nhwc_maps_256x64") continue;
+        PlanOptions options;
+        options.device = Device::cuda, options.precision = Precision::tf32, options.kernel = kernel.name;
+        options.input = options.weight = options.output = {ElementType::float32, Layout::channels_last};
+        try {
+            Plan(Problem::parse("n2ic32oc8ih9iw12kh3kw3"), options);
+            FAIL() << "eight channels fill an eighth of a tile";
+        } catch (const Unsupported &error) {
+            const std::string reason = error.what();
+            if (reason.find("compute capability") != std::string::npos || reason.find("no usable") != std::string::npos)
+                GTEST_SKIP() << reason;
+            EXPECT_NE(reason.find("out_channels / groups is less than 16"), std::string::npos) << reason;
+        }
+        return;
+    }
+    GTEST_SKIP() << "this build has no such kernel";
+}
+
 }  // namespace
 }  // namespace conv_transpose::testing

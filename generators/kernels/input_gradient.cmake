@@ -65,10 +65,12 @@ foreach(format ${formats_of_16_bits})
         H200_TFLOPS 283 ${maybe})
     conv_transpose_gemm(input_gradient ${format} nhwc_to_nchw "" ${from_channels_last} ${tile128x128} FULL H200_TFLOPS 420)
 endforeach()
-# In TF32 boxes are faster wherever more than two channels are summed over: 32 from 2, k3 s2, 4 of 48^3 80 us by pairs, 117 by boxes.
+# In TF32 boxes are faster wherever more than two channels are summed over: 32 from 2, k3 s2, 4 of 48^3 80 us by pairs, 117 by
+# boxes (H200, 2026-12-01).
 set(taps128x32 input_layout=channels_last channels_last_output=true taps_as_channels=true min_out_channels=1 min_in_channels=4
     in_channel_multiple=4 whole_rows=true columns=32 blocks=4 chunk_channels=32 stages=3)
-conv_transpose_gemm(input_gradient tf32 ndhwc taps_pairs_128x32 ${taps128x32} given_channels=2 out_channel_multiple=2 H200_TFLOPS 33)
+conv_transpose_gemm(input_gradient tf32 ndhwc taps_pairs_128x32 ${taps128x32} given_channels=2 out_channel_multiple=2
+    H200_TFLOPS 33)
 conv_transpose_gemm(input_gradient tf32 ndhwc taps_128x32 ${taps128x32} given_channels=1 H200_TFLOPS 23)
 conv_transpose_gemm(input_gradient tf32 nhwc "" columns=128 blocks=2 input_layout=channels_last channels_last_output=true
     out_channel_multiple=4 H200_TFLOPS 185)

@@ -63,8 +63,8 @@ foreach(format ${formats_of_16_bits} tf32)
     conv_transpose_rates(192x128 620 350 128x64 . 300)
     conv_transpose_maps(forward nhwc maps_sub_pixel_192x128 ${maps} ${tile192x128} ${rate192x128} ${maybe_tf32})
     conv_transpose_maps(forward ndhwc maps_sub_pixel_192x128 ${maps} ${tile192x128} ${rate192x128} ${maybe})
-    # In TF32 other forward kernels have such tiles, too: of 76 layers of networks what is fastest takes 0.96 of what it took without
-    # rounds (H200, 2026-12-01).
+    # In TF32 other forward kernels have such tiles, too: of 76 layers of networks what is fastest takes 0.96 of what it took
+    # without rounds (H200, 2026-12-01).
     if(format STREQUAL tf32)
         set(tiles128x64 columns=64 ${chunk} stages=3 blocks=2 producer=true producer_registers=24 resident_blocks=264
             tiles_in_rounds=true)
@@ -114,8 +114,8 @@ foreach(format ${formats_of_16_bits})
     set(clusters128x64 ${maps} columns=64 ${chunk} stages=8 ${producer} in_clusters=true ${maybe})
     conv_transpose_maps(input_gradient nhwc weight_maps_1x1_clusters_128x64 ${clusters128x64} one_position=true H200_TFLOPS 450)
     conv_transpose_maps(input_gradient ndhwc weight_maps_clusters_128x64 ${clusters128x64} H200_TFLOPS 400)
-    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086; 18 from 96
-    # channels of 24x48x80 1.4 ms with what taps see packed before; H200, 2026-11-29).
+    # Any number of channels that are computed, stored one by one (k4 s2, N8 770 to 128 24x32: 0.051 ms, by threads 0.086; 18 from
+    # 96 channels of 24x48x80 1.4 ms with what taps see packed before; H200, 2026-11-29).
     set(any_channels ${maps} in_channel_multiple=1 whole_rows=false producer=true ${chunk} stages=4)
     set(any128x64 ${any_channels} columns=64 blocks=2 producer_registers=24 H200_TFLOPS 460 ${maybe})
     conv_transpose_maps(input_gradient nhwc weight_maps_any_128x64 ${any128x64})

@@ -69,9 +69,11 @@ struct Request {
                 }
                 rejected = "its sum is not split";
             }
-            // Pictures that are packed as rows tell nothing of a kernel that does not read them, nor do groups that are joined.
+            // Pictures that are packed as rows tell nothing of a kernel that does not read them, nor do groups that are joined, or
+            // pictures that are turned to what it does not read.
             const bool reads_rows = k.box_positions > 0 || copies_packed_taps(k);
-            const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || reads_rows) && c.joined_groups == 1;
+            const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || reads_rows) && c.joined_groups == 1 &&
+                                        takes_formats(k, c, options);
             if (reason.empty() || could_be_taken) reason = rejected;
         }
         if (!best) return reason;

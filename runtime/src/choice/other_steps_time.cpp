@@ -202,8 +202,8 @@ double adding_time(const KernelTraits &k, const Computation &c) {
     const double bytes = sizeof(float) * (c.parts_of_steps ? parts * double(c.partial_sums) : parts);
     // Kernels that read maps were fitted anew (99 layers, H200, 2026-11-27).
     const double adding = k.box_positions > 0 ? launch : launch + 1.5e-6;
-    // In channels_first lanes store single floats where images have one position (k4 and k5, 100 to 1024 channels from 128 to 1024, 32
-    // to 128 images, TF32: seventeen times of 18 to 31 us; H200, 2026-12-01).
+    // In channels_first lanes store single floats where images have one position (k4 and k5, 100 to 1024 channels from 128 to 1024,
+    // 32 to 128 images, TF32: seventeen times of 18 to 31 us; H200, 2026-12-01).
     const bool stores_single_floats = c.operation == Operation::input_gradient && !channels_innermost(k.input) &&
                                       k.output.type == ElementType::float32 && input_positions(c.problem) == 1;
     return adding + (stores_single_floats ? 1e-5 : 0) + written_and_read_time(bytes, H200::memory_bytes_per_second);

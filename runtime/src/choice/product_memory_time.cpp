@@ -139,8 +139,8 @@ double pixels_time(const KernelTraits &k, const Computation &c) {
     return double(bytes) * (read + written) / rate;
 }
 
-// Float32 in TF32, by maps: input gradients of both layouts, and what is computed in channels_last (k2 s2, 64 from 32 channels of 64^3,
-// 156 us, all of the memory's bandwidth; forty of 159 layers; H200, 2026-12-01).
+// Float32 in TF32, by maps: input gradients of both layouts, and what is computed in channels_last (k2 s2, 64 from 32 channels of
+// 64^3, 156 us, all of the memory's bandwidth; forty of 159 layers; H200, 2026-12-01).
 double float_pictures_time(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const bool forward = k.operation == Operation::forward;
@@ -224,8 +224,8 @@ double bare_stores_time(const KernelTraits &k, const Computation &c) {
     return (1 - with_taps) * bytes / bytes_per_second;
 }
 
-// Float32 that the copy engine does not store, to images of a few positions in channels_first (k4 of 1x1, 512 and 1024 channels, 128 and
-// 64 images: 29 to 36 us by two kernels, in channels_last 10 and 13; H200, 2026-12-01).
+// Float32 that the copy engine does not store, to images of a few positions in channels_first (k4 of 1x1, 512 and 1024 channels,
+// 128 and 64 images: 29 to 36 us by two kernels, in channels_last 10 and 13; H200, 2026-12-01).
 bool has_tiny_images(const KernelTraits &k, const Computation &c) {
     constexpr int64_t most = 16;
     return k.box_positions > 0 && k.output.type == ElementType::float32 && output_positions(c.problem) <= most;
