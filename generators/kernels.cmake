@@ -209,7 +209,8 @@ block()
     include(${PROJECT_SOURCE_DIR}/generators/kernels/small_bfloat16.cmake)
     include(${PROJECT_SOURCE_DIR}/generators/kernels/beyond_small_set.cmake)
     # Tensor cores before CUDA cores: where their precision is allowed they are faster.
-    foreach(section small cpu_forward volumes tensor_maps tensor_cores cuda_forward input_gradient weight_gradient gather packing)
+    foreach(section small cpu_forward volumes tensor_maps_channels_last tensor_maps_channels_first tensor_cores cuda_forward
+            input_gradient weight_gradient gather packing)
         block()
             include(${PROJECT_SOURCE_DIR}/generators/kernels/${section}.cmake)
         endblock()
