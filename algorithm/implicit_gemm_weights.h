@@ -12,7 +12,8 @@
 
 namespace conv_transpose::implicit_gemm {
 
-/// Where kernel positions are summed over like channels: a weight in channels_last as it is given.
+/// Where kernel positions are summed over like channels: a weight in channels_last as it is given. What is converted on its way, and
+/// so not copied (PictureRead::asynchronous), is loaded from the nearest place that there is.
 template <class Tensor>
 Expr given_weight_of_taps(const GemmFuncs &f, const Tensor &weight, const Geometry &g, bool asynchronous) {
     using namespace Halide;
