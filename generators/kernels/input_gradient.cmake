@@ -54,7 +54,6 @@ foreach(format ${formats_of_16_bits})
     conv_transpose_gemm(input_gradient ${format} nhwc taps_pairs_128x128 ${taps128x128} ${pairs} H200_TFLOPS 130 FULL)
     conv_transpose_gemm(input_gradient ${format} nhwc taps_pairs_128x64 ${taps128x64} ${pairs} blocks=4 chunk_channels=32
         H200_TFLOPS 95 ${maybe})
-    conv_transpose_gemm(input_gradient ${format} ndhwc taps_pairs_128x32 ${taps128x32} ${pairs} H200_TFLOPS 70 ${maybe})
     conv_transpose_gemm(input_gradient ${format} ndhwc taps_128x128 ${taps128x128} ${eights} H200_TFLOPS 340 FULL)
     conv_transpose_gemm(input_gradient ${format} ndhwc taps_128x64 ${taps128x64} ${eights} H200_TFLOPS 265 ${maybe})
     conv_transpose_gemm(input_gradient ${format} ndhwc taps_fours_128x64 ${taps128x64} ${fours} H200_TFLOPS 193 FULL)
