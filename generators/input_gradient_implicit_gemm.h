@@ -42,6 +42,8 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
         if (taps_as_channels && (Schedule::tensor_maps || Schedule::on_tensor_cores != of_channels_last))
             throw std::invalid_argument(
                 "taps_as_channels; the rule is CUDA cores, or tensor cores in channels_last without a tensor map");
+        if (given_channels != 1 && given_channels != 2 && given_channels != 4 && given_channels != 8)
+            throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + "; the rule is 1, 2, 4 or 8");
         if (taps_as_channels && of_channels_last) this->funcs_.given_channels = copied_channels();
         const bool as_it_lies = this->funcs_.position_run > 0;
         if (as_it_lies != in_pairs || (in_pairs && (this->funcs_.format.storage == Storage::f32 || !this->weight_map)))
@@ -108,10 +110,10 @@ class InputGradientImplicitGemm : public Halide::Generator<InputGradientImplicit
   private:
     AxisInputs attributes_;
 
-    /// Asynchronous copies have 4, 8 or 16 bytes.
+    /// What is copied at once has 4, 8 or 16 bytes.
     int copied_channels() const {
         const int bytes = given_channels * bytes_of(this->funcs_.format.operand());
-        if (bytes != 4 && bytes != 8 && bytes != 16)
+        if (bytes < 4 || bytes > 16)
             throw std::invalid_argument("given_channels is " + std::to_string(given_channels) + "; the rule is 4, 8 or 16 bytes");
         return given_channels;
     }

@@ -1,5 +1,5 @@
-# Pictures in channels_first by tensor maps, on Hopper, packed or as they lie; what was tried:
-# docs/tensor-core-experiments.md#tensor-maps
+# Pictures in channels_first by tensor maps, on Hopper, packed or as they lie, and parts of sums, which serve every layout; what was
+# tried: docs/tensor-core-experiments.md#tensor-maps
 
 # Pictures in channels_first, packed as rows of their channels before (Computation::packed_rows), and outputs in
 # channels_first: rows of a tile are channels, whose positions are neighbours. Names tell positions x channels.

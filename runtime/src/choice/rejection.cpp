@@ -184,10 +184,6 @@ bool multiplies_zeros(const KernelTraits &kernel, const Computation &computation
 
 }  // namespace
 
-bool takes_formats(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options) {
-    return format_rejection(kernel, computation, as_computed(options, computation)).empty();
-}
-
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &asked, Device device,
                       const Machine &machine) {
     if (kernel.role != KernelRole::compute) return "it computes no operation";

@@ -15,9 +15,6 @@ namespace conv_transpose {
 std::string rejection(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options,
                       Device device, const Machine &machine);
 
-/// Of what rejection() asks, whether all tensors may have the formats that the caller asks for.
-bool takes_formats(const KernelTraits &kernel, const Computation &computation, const PlanOptions &options);
-
 /// Whether a tensor may have the format: the kernel takes it, or a step beside it converts.
 bool takes_format(const KernelTraits &kernel, const TensorOfOperation &tensor, Operation operation, TensorFormat format);
 
