@@ -40,6 +40,13 @@ PlanOptions on_device(PlanOptions options, Device device) {
     return options;
 }
 
+bool takes_formats(const KernelTraits &k, const PlanOptions &options) {
+    const auto tensors = tensors_of(options.operation);
+    return std::all_of(tensors.begin(), tensors.end(), [&](const TensorOfOperation &tensor) {
+        return takes_format(k, tensor, options.operation, options.*tensor.asked);
+    });
+}
+
 /// A request, with what is asked for again and again.
 struct Request {
     const Problem &problem;
@@ -70,10 +77,12 @@ struct Request {
                 rejected = "its sum is not split";
             }
             // Pictures that are packed as rows tell nothing of a kernel that does not read them, nor do groups that are joined, or
-            // pictures that are turned to what it does not read.
+            // pictures in other formats of one that takes them as they are.
             const bool reads_rows = k.box_positions > 0 || copies_packed_taps(k);
+            const bool in_other_formats = c.read_format != computations[0].read_format ||
+                                          c.written_format != computations[0].written_format;
             const bool could_be_taken = k.operation == c.operation && (!c.packed_rows || reads_rows) && c.joined_groups == 1 &&
-                                        takes_formats(k, c, options);
+                                        !(in_other_formats && takes_formats(k, options));
             if (reason.empty() || could_be_taken) reason = rejected;
         }
         if (!best) return reason;
@@ -172,13 +181,6 @@ std::string refused_by_all(const std::vector<const KernelTraits *> &related, con
         return "input is " + str(options.input) + " and output is " + str(options.output) +
                ", but their elements must be of one type; convert one of them";
     return {};
-}
-
-bool takes_formats(const KernelTraits &k, const PlanOptions &options) {
-    const auto tensors = tensors_of(options.operation);
-    return std::all_of(tensors.begin(), tensors.end(), [&](const TensorOfOperation &tensor) {
-        return takes_format(k, tensor, options.operation, options.*tensor.asked);
-    });
 }
 
 [[noreturn]] void refuse(const Request &r) {

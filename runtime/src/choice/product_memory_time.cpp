@@ -74,13 +74,6 @@ double stored_bytes_time(const KernelTraits &k, const Computation &c) {
     return measured ? sizeof(float) * double(c.problem.input_elements() + c.problem.output_elements()) / bytes_per_second : 0;
 }
 
-// The share of the output gradient's positions that kernels cover.
-double covered_share(const Problem &p) {
-    double share = 1;
-    for (const Axis &a : p.axes) share *= std::min(double(a.kernel) / double(a.stride), 1.0);
-    return share;
-}
-
 // Boxes of half a line bring the other half to the second-level cache, which has lost it at the next chunk of channels where blocks
 // go through more taps in between than it holds: an output gradient in channels_last is read twice from memory (k8 s8, 16 from 8
 // channels, 64 x 64x64, 159 us, by whole lines 74 to 88; k4 s4, 24 from 12, 4 x 40^3, 280; but k2 s2, 64 from 32, 32 x 192x192,
@@ -95,7 +88,7 @@ double half_lines_time(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const double blocks = double(H200::multiprocessors * k.blocks_per_multiprocessor);
     const double between = blocks * double(taps_of_phases(k, p)) * double(area(k.block_positions)) * double(line);
-    const double seen = double(bytes) * double(p.output_elements()) * covered_share(p);
+    const double seen = double(bytes) * double(p.output_elements()) * share_seen(p);
     return std::min(between, seen) > held_bytes ? 2 * seen / bytes_per_second : 0;
 }
 
@@ -145,7 +138,7 @@ double float_pictures_time(const KernelTraits &k, const Computation &c) {
     const Problem &p = c.problem;
     const bool forward = k.operation == Operation::forward;
     if (forward && !channels_innermost(k.output)) return 0;
-    const double read = forward ? double(p.input_elements()) : double(p.output_elements()) * covered_share(p);
+    const double read = forward ? double(p.input_elements()) : double(p.output_elements()) * share_seen(p);
     const double written = double((forward ? p.output_elements() : p.input_elements()) / c.parts_in_groups());
     return sizeof(float) * (read + written) / (forward ? 3.3e12 : k.kept_steps > 0 ? 4.1e12 : 3.85e12);
 }
@@ -219,7 +212,7 @@ double bare_stores_time(const KernelTraits &k, const Computation &c) {
     const bool in_blocks = k.counts_through_images && k.operation == Operation::forward && !channels_innermost(k.output) &&
                            channel_phases(k, p, p.width()) == 1 && p.width().stride > 1;
     if (!in_blocks) return 0;
-    const double with_taps = covered_share(p);
+    const double with_taps = share_seen(p);
     const double bytes = double(bytes_of(k.output.type)) * double(p.output_elements() / c.parts_in_groups());
     return (1 - with_taps) * bytes / bytes_per_second;
 }

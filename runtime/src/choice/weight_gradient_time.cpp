@@ -128,13 +128,6 @@ double share_not_hidden(const KernelTraits &k) {
     return k.adds_in_clusters && k.wanted_blocks > H200::multiprocessors ? 0.3 : 0;
 }
 
-// The share of the output gradient that kernels see whose taps leave some of each stride out.
-double share_seen(const Problem &p) {
-    double seen = 1;
-    for (const Axis &a : p.axes) seen *= std::min(1.0, double(a.kernel) / double(a.stride));
-    return seen;
-}
-
 // What packs taps finds each element by itself, and is read once more.
 double packing_time(const Computation &c, const ChannelsLastParts &cut, double input_bytes, double output_bytes) {
     constexpr double gathered_element = 1.6e-12;

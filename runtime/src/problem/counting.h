@@ -2,6 +2,8 @@
 #ifndef CONV_TRANSPOSE_RUNTIME_COUNTING_H
 #define CONV_TRANSPOSE_RUNTIME_COUNTING_H
 
+#include <algorithm>
+
 #include "conv_transpose/conv_transpose.h"
 
 namespace conv_transpose {
@@ -27,6 +29,13 @@ inline int64_t output_positions(const Problem &p) {
 }
 inline int64_t taps(const Problem &p) {
     return product_of_axes(p, [](const Axis &a) { return a.kernel; });
+}
+
+/// The share of the output's positions that kernels see whose taps leave some of each stride out.
+inline double share_seen(const Problem &p) {
+    double seen = 1;
+    for (const Axis &a : p.axes) seen *= std::min(1.0, double(a.kernel) / double(a.stride));
+    return seen;
 }
 
 }  // namespace conv_transpose
