@@ -159,7 +159,7 @@ class Sum {
         f_.reduced.summed = f_.reduced.domain.x, f_.reduced.pair = f_.reduced.domain.y;
         // Halide's bounds of a tile's cells count rows that lie between planes and images.
         const Expr first_place = v.place / f_.size.positions * f_.size.positions;
-        if (f_.size.only_cells)
+        if (f_.size.only_cells && !f_.size.stores_sums)
             f_.reduced.domain.where(f_.reduced.summed < select(first_place < f_.cell_count(v.tile), chunk, 0));
         const Expr term = v.chunk * chunk + f_.reduced.summed;
         if (!in_spots) {

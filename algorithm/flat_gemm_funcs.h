@@ -45,6 +45,9 @@ struct FlatGemmSizes {
     bool joined_terms = false;
     /// A register tile is of cells alone, wherever they are: a table tells their places. For channels in vectors.
     bool only_cells = false;
+    /// Of those a register tile's sums are stored from registers, a vector of channels at a place, where a table tells: what is
+    /// written has channels innermost.
+    bool stores_sums = false;
     /// Two neighbouring summed channels, of which there is an even number, are multiplied as one, in bfloat16: what
     /// is staged keeps the type of the picture. For channels in vectors.
     bool pairs = false;
@@ -74,7 +77,8 @@ struct FlatGemmSizes {
     /// Vectors of the last panel that no channel has are left out, where half of the registers hold the sums: with more, sums of
     /// some vectors and of all would go from register to register (12 places x 2 vectors with AVX-512: 1.5 times as long).
     bool leaves_out_vectors() const {
-        return channels_in_vectors && !depthwise && channels > vector && positions * channels <= vector * vector;
+        return channels_in_vectors && !depthwise && !stores_sums && channels > vector &&
+               positions * channels <= vector * vector;
     }
     int places_in_vector() const { return channels_of_any_layout() ? 1 : vector; }
 };
@@ -137,6 +141,9 @@ struct FlatGemmFuncs {
     /// What is stored of it, where register tiles are stored at once; and (phase along x, segment) -> the first and the last cell
     /// of a row that have such a result: a table.
     Halide::Func finished{"finished"}, stored_cells{"stored_cells"};
+    /// Sums that are stored from registers: (place, phase, segment, tile) -> where the result of a cell lies, or -1: a table.
+    Halide::Func cell_results{"cell_results"};
+    Halide::RDom resulting;  ///< element, vector, row, phase of each axis
     /// A panel as it is packed, with zeros behind its pairs: (lane and pair, number of the pair, kernel position, panel); or its
     /// rows of the kernel, whose taps follow each other: (lane and pair, number of the pair, row, panel).
     Halide::Func filled_panel{"filled_panel"};

@@ -138,7 +138,7 @@ class Staging {
     void copy_channels() {
         std::vector<Expr> seen = seen_rows(f_, places_, planes_);
         const Expr count = seen.back();
-        begin(seen, count, count);
+        begin(seen, count, count, true);
         add_cells();
     }
 
@@ -199,7 +199,7 @@ class Staging {
         return span(0) + Halide::min(number * width, of_row(row, count_column_) - width);
     }
     // Writes zeros, and what is known of rows: how many cells are copied from a row on, and how many it has.
-    void begin(std::vector<Expr> seen, const Expr &count, const Expr &of_row) {
+    void begin(std::vector<Expr> seen, const Expr &count, const Expr &of_row, bool channels_inside = false) {
         const FlatGemmVars &v = f_.v;
         count_column_ = static_cast<int>(seen.size());
         seen.push_back(count);
@@ -208,14 +208,13 @@ class Staging {
         tabulate(f_.seen_rows, {v.row, v.plane, v.segment, v.tile}, seen);
         f_.staged(v.place, v.summed, v.plane, v.segment, v.tile, v.group) = 
             f_.size.only_seen ? Halide::undef(kept(f_.size, 0.f).type()) : kept(f_.size, 0.f);
-        if (f_.size.only_seen) zero_gaps();
+        if (f_.size.only_seen) zero_gaps(f_.size.depthwise || channels_inside ? 1 : f_.size.vector);
     }
     // Vectors go beyond a gap, where rows are copied later, and the last begins early. Where some lanes of a vector of channels are
-    // not copied, all is one gap.
-    void zero_gaps() {
+    // not copied, all is one gap. `width` is 1 where channels are in vectors.
+    void zero_gaps(int width) {
         using namespace Halide;
         const FlatGemmVars &v = f_.v;
-        const int width = f_.size.depthwise ? 1 : f_.size.vector;
         const Expr window = places_.window(), pitch = places_.seen_pitch(), rows = places_.seen_rows();
         const Expr of_place = f_.size.joined_terms && f_.size.channels_of_any_layout() ? picture_.dim(rank_).extent() : Expr(1);
         const Expr first = clamp(span(0) - span(2), 0, pitch);

@@ -49,7 +49,7 @@ class Storing {
         s.domain = domain({{0, vector}, {0, rounded_up(places_.length(), vector)}}, {{0, f_.size.channels}});
         RDom &r = s.domain;
         s.element = r[0], s.vector = r[1], s.phase_y = r[2], s.row = r[3], s.phase_z = r[4], s.lane = r[5];
-        name_outer(6);
+        name_outer(6), row_ = s.row;
         // The last vector of a row begins early. Rows of less than a vector are stored one by one.
         f_.whole_vectors = places_.length() >= vector;
         const Expr at = min(r[1] * vector, max(places_.length() - vector, 0)) + r[0];
@@ -76,7 +76,7 @@ class Storing {
         s.domain = domain({{0, vector}, {0, vector}, {0, rounded_up(run(), vector)}}, {{0, f_.size.channels / vector}});
         RDom &r = s.domain;
         s.element = r[0], s.lane = r[1], s.vector = r[2], s.phase_y = r[3], s.row = r[4], s.phase_z = r[5], s.lane_vector = r[6];
-        name_outer(7);
+        name_outer(7), row_ = s.row;
         const Expr lane = s.lane_vector * vector + s.lane;
         // The last vector of a run begins early. Runs of less than a vector are stored one by one.
         f_.whole_vectors = run() >= vector;
@@ -99,7 +99,7 @@ class Storing {
         s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, x().phases}, {0, places_.cells()}}, {});
         RDom &r = s.domain;
         s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
-        name_outer(7);
+        name_outer(7), row_ = s.row;
         const Expr lane = s.vector * vector + s.element;
         const Expr at = s.cell * x().stride + s.phase_x - places_.early(s.segment);
         r.where(at >= 0 && at < places_.length());
@@ -139,6 +139,37 @@ class Storing {
         const Expr at = (s.cell + first_cell) * x().stride + s.phase_x - places_.early(s.segment);
         store(at, lane, f_.finished(promised(first_place + s.cell, places_.places(s.tile)), lane, panel(),
                                     phase_of_panel(live_phase(), panel(), 1), s.segment, s.tile, s.group));
+    }
+
+    /// The same of each register tile from its registers: cells alone, of which a table tells where their results lie.
+    void store_sums() {
+        using namespace Halide;
+        const int vector = f_.size.vector, positions = f_.size.positions;
+        auto &s = f_.stored;
+        define_cell_results();
+        const Expr most_tiles = rounded_up(places_.rows() * places_.row_cells(), positions);
+        s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, positions}, {0, most_tiles}, {0, x().phases},
+                           {0, phases_of(1)}, {0, phases_of(2)}});
+        RDom &r = s.domain;
+        s.element = r[0], s.vector = r[1], s.cell = r[2], s.register_tile = r[3];
+        s.phase_x = r[4], s.phase_y = r[5], s.phase_z = r[6];
+        name_outer(7);
+        const Expr lane = s.vector * vector + s.element, first = s.register_tile * positions;
+        // A table's count would spare the stores alone.
+        r.where(first < places_.cells_before(places_.rows_of(s.tile), s.tile));
+        only_channels_there_are(lane);
+        const Expr number = first + s.cell;
+        const Expr of_phase = s.phase_x + x().phases * (s.phase_y + phases_of(1) * s.phase_z);
+        const Expr result = f_.cell_results(promised(number, places_.most_cells(vector)), of_phase, s.segment, s.tile);
+        r.where(result >= 0);
+        const Expr sum = f_.sum(number, lane, panel(), live_phase(), 0, s.segment, s.tile, s.group);
+        std::vector<Expr> index(rank_ + 3, 0);
+        index[rank_] = promised(result + panel() * f_.size.channels + lane, channels()), index[rank_ + 1] = s.group;
+        const std::vector<Var> any(rank_ + 3);
+        const Expr finished = or_empty(lane, finish_(sum));
+        output_(any) = undef(finished.type());
+        output_(index) = finished;
+        f_.output = output_;
     }
 
   private:
@@ -208,7 +239,6 @@ class Storing {
     }
     void name_outer(int first) {
         auto &s = f_.stored;
-        row_ = s.row;
         const Halide::RDom &r = s.domain;
         s.panel = r[first], s.block = r[first + 1], s.segment = r[first + 2], s.tile = r[first + 3], s.group = r[first + 4];
     }
@@ -218,11 +248,15 @@ class Storing {
     }
     void only_what_there_is(const Expr &lane) {
         Halide::RDom &r = f_.stored.domain;
+        only_channels_there_are(lane);
+        r.where(row(rank_) != 0);
+    }
+    void only_channels_there_are(const Expr &lane) {
+        Halide::RDom &r = f_.stored.domain;
         r.where(panel() * f_.size.channels < channels());
         // Where lanes are in vectors, most vectors are whole; else each lane would be stored by itself.
         const Expr there_is = panel() * f_.size.channels + lane < channels();
         r.where(f_.size.channels_of_any_layout() ? Halide::likely(there_is) : there_is);
-        r.where(row(rank_) != 0);
     }
 
     Expr phase(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z) const {
@@ -260,6 +294,36 @@ class Storing {
         const FlatGemmVars &v = f_.v;
         const Expr before = places_.early(v.segment) - v.phase_x, stride = x().stride;
         tabulate(f_.stored_cells, {v.phase_x, v.segment}, {rounded_up(before, stride), (places_.length() - 1 + before) / stride});
+    }
+
+    // Where the results of cells lie, from the first image's first element on. Vectors of cells go beyond a row's end, where the
+    // next row begins, and repeat its last cell.
+    void define_cell_results() {
+        using namespace Halide;
+        const FlatGemmVars &v = f_.v;
+        const int vector = f_.size.vector;
+        f_.cell_results(v.place, v.phase, v.segment, v.tile) = -1;
+        f_.resulting = RDom({{0, vector}, {0, rounded_up(places_.row_cells(), vector)}, {0, places_.rows()}, {0, x().phases},
+                             {0, phases_of(1)}, {0, phases_of(2)}}, "resulting");
+        RDom &r = f_.resulting;
+        const FuncRef row = f_.cell_rows(r[2], v.tile);
+        const Expr first = row[rank_ - 1], image = places_.row(v.tile * places_.rows() + r[2]).back();
+        r.where(first >= 0);
+        const Expr cell = min(r[1] * vector + r[0], places_.row_cells() - 1);
+        const Expr at = cell * x().stride + r[3] - places_.early(v.segment);
+        Expr there_is = at >= 0 && at < places_.length();
+        Expr result = (places_.begin(v.segment) + at) * output_.dim(0).stride() + image * output_.dim(rank_ + 2).stride();
+        for (int d = 1; d < rank_; d++) {
+            const FlatAxis &axis = places_.axes()[d];
+            const Expr of_axis = row[d - 1] * axis.stride + axis.phase(r[3 + d]) - axis.skipped;
+            there_is = there_is && of_axis >= 0 && of_axis < extent(d);
+            result = result + of_axis * output_.dim(d).stride();
+        }
+        const Expr number = first + cell * places_.cell_step(v.tile);
+        const Expr of_phase = r[3] + x().phases * (r[4] + phases_of(1) * r[5]);
+        const Expr all_phases = x().phases * phases_of(1) * phases_of(2);
+        f_.cell_results(promised(number, places_.most_cells(vector)), promised(of_phase, all_phases), v.segment, v.tile) =
+            select(there_is, result, -1);
     }
 
     void interleave() {
@@ -344,6 +408,7 @@ template <class Tensor>
 void define_stores(FlatGemmFuncs &f, Tensor &output, const Places &places, const Finish &finish) {
     Storing<Tensor> storing(f, output, places, finish);
     if (f.size.turned) storing.store_turned();
+    else if (f.size.stores_sums) storing.store_sums();
     else if (f.size.stores_register_tiles()) storing.store_register_tiles();
     else f.size.channels_in_vectors ? storing.store_channels() : storing.store_places();
 }

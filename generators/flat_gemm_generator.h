@@ -92,6 +92,7 @@ struct FlatGemmGenerator : DescribedGenerator {
 
     void declare_shapes(Tensor &picture, Tensor &weight) {
         if (funcs_.size.any_layout()) picture.dim(0).set_stride({}), result_->dim(0).set_stride({});
+        if (funcs_.size.stores_sums) picture.dim(rank).set_stride(1), result_->dim(rank).set_stride(1);
         for (int d = rank; d < rank + 3; d++) picture.dim(d).set_min(0);
         for (int d = 0; d < rank + 3; d++) result_->dim(d).set_min(0);
         const int channels = funcs_.size.channels * (funcs_.size.pairs ? 2 : 1);
@@ -108,7 +109,11 @@ struct FlatGemmGenerator : DescribedGenerator {
         description.set_family(family);
         description.set("rank", rank);
         for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage));
-        description.set("any_layout", funcs_.size.any_layout() ? "true" : "false");
+        description.set("any_layout", funcs_.size.any_layout() && !funcs_.size.stores_sums ? "true" : "false");
+        if (funcs_.size.stores_sums) {
+            for (const char *tensor : {"input", "output"}) description.set(tensor, format_text(storage, true));
+            description.set("stores_sums", "true");
+        }
         if (funcs_.size.places_of_any_layout) description.set("places_of_any_layout", "true");
         description.set("turns_channels", funcs_.size.turned ? "true" : "false");
         description.set("strict_propagation", "true");

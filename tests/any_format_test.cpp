@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <span>
 
 #include "formatted_test.h"
 #include "small_launches.h"
@@ -162,6 +163,12 @@ const char *const few_channels[] = {
     "n1ic32oc3ih3iw21kh4kw4sh2sw2ph1pw1", "n2ic16oc1iw40kw9sw4pw4opw3", "n2g2ic64oc10ih2iw19kh3kw3", "n3ic48oc4ih4iw7kh3kw5dh2dw1",
     "n1ic24oc5id2ih3iw17kd2kh2kw2sd2sh2sw2", "n2ic9oc41ih3iw18kh3kw3sh3sw3"};
 
+// By kernels from channels_last to channels_last, which store sums from registers: segments, images and planes with gaps between
+// their rows, phases without taps, some results of a cell, groups.
+const char *const of_channels_last[] = {
+    "n1ic3oc17iw3000kw4sw2pw1", "n3ic70oc36id2ih2iw3kd3kh3kw3sd2sh2sw2pd1ph1pw1", "n2ic20oc18id2ih3iw5kd1kh1kw1sd2sh3sw2opd1opw1",
+    "n2g2ic36oc10ih4iw7kh4kw3sh3sw2ph2pw1dh2", "n5ic5oc50ih3iw2kh5kw5sh2sw2ph2pw2oph1", "n2ic33oc34ih1iw1kh4kw4"};
+
 class AnyLayout : public AnyFormat {};
 
 TEST_P(AnyLayout, OfFewChannelsEqualsTheOracle) {
@@ -179,6 +186,21 @@ TEST_P(AnyLayout, OfFewChannelsEqualsTheOracle) {
             kernels += expect_exact(Problem::parse(text), Operation::input_gradient, wanted, 0, "_any_any_");
             if (HasFailure()) return;
         }
+    EXPECT_GT(kernels, 0);
+}
+
+TEST_P(AnyLayout, OfChannelsLastEqualsTheOracle) {
+    int kernels = 0;
+    for (const auto &problems : {std::span(few_channels), std::span(of_channels_last)})
+        for (const char *text : problems)
+            for (const Operation operation : {Operation::forward, Operation::input_gradient}) {
+                PlanOptions wanted;
+                wanted.operation = operation;
+                if (operation == Operation::forward) wanted.epilogue = {.bias = true, .activation = Activation::relu};
+                wanted.input.layout = wanted.output.layout = Layout::channels_last;
+                kernels += expect_exact(Problem::parse(text), operation, wanted, 0, "_any_ndhwc_");
+                if (HasFailure()) return;
+            }
     EXPECT_GT(kernels, 0);
 }
 

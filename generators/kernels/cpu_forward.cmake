@@ -72,6 +72,12 @@ conv_transpose_matrix_tiles(forward in_channel_multiple)
 set(any_vectors only_cells=true)
 set(any_narrow only_cells=true places=10 AVX2 only_cells=false places=12)
 conv_transpose_flat_products(forward)
+# From channels_last to channels_last: sums are stored from registers, of 17 to 32, more and fewer channels.
+set(row forward f32 cpu implicit_gemm LAYOUT ndhwc GENERATOR forward_cpu_implicit_gemm_channels rank=3 only_cells=true
+    stores_sums=true)
+conv_transpose_kernel(${row} places=8 AVX2 places=6)
+conv_transpose_kernel(${row} AS wide vectors=4 places=6 ONLY_ON avx512)
+conv_transpose_kernel(${row} AS narrow vectors=1 places=12 ONLY_ON avx512)
 # Few channels in channels_last: vectors are of places, as channels would fill little of one.
 set(few LAYOUT any rank=3 any_layout=true)
 conv_transpose_kernel(forward f32 cpu implicit_gemm ${few} AS few vectors=6 channels=4 fma_percent=70 AVX2 vectors=3

@@ -95,10 +95,14 @@ conv_transpose_matrix_tiles(input_gradient out_channel_multiple)
 set(any_vectors "")
 set(any_narrow only_cells=true joined_terms=true places=10 AVX2 only_cells=false joined_terms=false places=12)
 conv_transpose_flat_products(input_gradient)
-# In channels_last, small pictures, and few channels that are summed over.
-set(any LAYOUT any GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 only_cells=true places=8 ONLY_ON avx512)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${any} AS cells)
-conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${any} AS joined joined_terms=true fma_percent=74)
+# From channels_last to channels_last: sums are stored from registers. Joined terms, of 17 to 32, more and fewer channels; small
+# pictures and long sums.
+set(last LAYOUT ndhwc GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 only_cells=true stores_sums=true)
+set(row input_gradient f32 cpu implicit_gemm ${last})
+conv_transpose_kernel(${row} AS joined joined_terms=true places=8 fma_percent=77 AVX2 places=6)
+conv_transpose_kernel(${row} AS wide_joined joined_terms=true vectors=4 places=6 fma_percent=84 ONLY_ON avx512)
+conv_transpose_kernel(${row} AS narrow_joined joined_terms=true vectors=1 places=12 fma_percent=80 ONLY_ON avx512)
+conv_transpose_kernel(${row} AS wide_cells vectors=4 places=6 fma_percent=85 ONLY_ON avx512)
 set(turned LAYOUT ncdhw GENERATOR input_gradient_cpu_implicit_gemm_channels rank=3 turned=true)
 conv_transpose_kernel(input_gradient f32 cpu implicit_gemm ${turned} AS turned only_cells=true places=8 fma_percent=75
     AVX2 places=6 fma_percent=92)

@@ -96,6 +96,8 @@ struct CalledWith {
     bool any_layout = false;
     /// A flat matrix product of any layout has places in vectors, not channels.
     bool places_of_any_layout = false;
+    /// One of channels_last has channels in vectors, and stores sums from registers.
+    bool stores_sums = false;
     /// A flat matrix product's channels are all taps of all channels; what they give is added up afterwards.
     bool computes_taps = false;
     /// A flat matrix product computes all phases at once, by register tiles of so many lanes, each a phase of a channel.

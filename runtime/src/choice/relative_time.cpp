@@ -35,7 +35,7 @@ class FlatTime {
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written, bool shared)
         : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p, shared)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
-          forward_product_(forward_ && !k.packs_groups && (!k.any_layout || k.places_of_any_layout)),
+          forward_product_(forward_ && !k.packs_groups && (!(k.any_layout || k.stores_sums) || k.places_of_any_layout)),
           gradient_product_(!forward_ && !k.packs_groups),
           turns_copies_(k.turns_channels && !k.taps_innermost),
           reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
@@ -157,9 +157,10 @@ class FlatTime {
     // As FlatGemmSizes (algorithm/flat_gemm_funcs.h) tells.
     bool leaves_out_vectors() const {
         const int64_t panel = k_.weight_channel_multiple, vector = vector_of(k_);
-        return !k_.packs_groups && channels_in_vectors() && panel > vector && k_.tile_places * panel <= vector * vector;
+        return !k_.packs_groups && !k_.stores_sums && channels_in_vectors() && panel > vector && k_.tile_places * panel <= vector * vector;
     }
-    bool channels_in_vectors() const { return k_.turns_channels || (k_.any_layout && !k_.places_of_any_layout); }
+    bool channels_in_vectors() const { return k_.turns_channels || (reads_as_given() && !k_.places_of_any_layout); }
+    bool reads_as_given() const { return k_.any_layout || k_.stores_sums; }
     int64_t entries() const { return channels_.computed * taps(p_); }
 
     // Products with all taps read positions for each block, in runs, which cost as much whatever the channels, and copy what those
@@ -229,7 +230,7 @@ class FlatTime {
         if (forward_product_) return !k_.turns_channels ? 17 : by_matrices() ? 6 : 19;
         if (gradient_product_) return gradient_element();
         if (k_.turns_channels) return 35;
-        if (k_.any_layout) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
+        if (reads_as_given()) return !reads_apart_ ? 0 : k_.packs_groups ? 90 : 30;
         return strided && k_.packs_groups ? 130 : 0;
     }
     // All phases at once are fitted as other products are where both pictures lie as the kernel stages them.
@@ -243,7 +244,7 @@ class FlatTime {
         if (turns_copies_ && !reads_apart_) return 0;
         if (turns_copies_)
             return 20 * double(round_up(static_cast<int64_t>(channels_.summed), vector_of(k_))) / channels_.summed;
-        if (k_.any_layout) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() || has_avx2() ? 30 : 80;
+        if (reads_as_given()) return !reads_apart_ ? 0 : k_.joins_row_taps ? 200 : by_matrices() || has_avx2() ? 30 : 80;
         // Rows begin anywhere in memory.
         const double row = 70 / double(p_.width().output());
         return (k_.turns_channels ? 11 : apart()) + row;
@@ -276,7 +277,8 @@ class FlatTime {
         if (by_matrices() && k_.turns_channels) return (forward_ ? 15 : 10) * in_vectors();
         if (turns_places()) return 35;
         if (forward_product_) return k_.turns_channels ? 30 * in_vectors() : k_.computes_taps ? 28 : 25;
-        if (k_.any_layout) return writes_apart_ ? (gradient_product_ && has_avx2() ? 40 : 120) : by_matrices() ? 10 : 20;
+        if (k_.stores_sums) return 12;
+        if (reads_as_given()) return writes_apart_ ? (gradient_product_ && has_avx2() ? 40 : 120) : by_matrices() ? 10 : 20;
         // Phases of large strides are put side by side one by one.
         const double turned = !k_.packs_groups ? 40 : forward_ && p_.width().stride >= 8 ? 70 : forward_ ? 35 : 20;
         return (k_.turns_channels ? turned : gradient_product_ ? 40 : 50) * in_vectors();
