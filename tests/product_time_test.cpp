@@ -53,6 +53,17 @@ TEST(ProductTime, OfLargeOutputsIsLongerTheMorePhasesARowOfATileHas) {
     EXPECT_LT(time_of(k, "n16ic8oc64iw65536kw4sw4"), 0.7 * fours) << "lanes store pairs";
 }
 
+TEST(ProductTime, OfLargeStridesIsOfASectorForEachElement) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_first);
+    k.weight_layout = WeightLayout::tensor_core, k.h200_tflops = 2000;
+    const char *const strided = "n1ic64oc64iw120064kw16sw10pw3";
+    const double sectors = 120064.0 * 16 * 64;
+    EXPECT_GT(time_of(k, strided), 3.9e-12 * sectors);
+    EXPECT_LT(time_of(k, "n1ic64oc64iw120064kw16sw3pw3"), 2e-12 * sectors) << "neighbours share a sector";
+    k.taps_as_channels = true;
+    EXPECT_LT(time_of(k, strided), 2e-12 * sectors) << "lanes of four taps see a fourth of them";
+}
+
 TEST(ProductTime, OfOddStridesIsOfSingleStores) {
     KernelTraits k = kernel(Operation::forward, ElementType::float16, Layout::channels_first);
     k.weight_layout = WeightLayout::tensor_core;

@@ -65,6 +65,23 @@ double seen_bytes_time(const KernelTraits &k, const Computation &c) {
     return share < 1 ? double(bytes) * elements / bytes_per_second : 0;
 }
 
+// An input gradient takes at least this where each element that is read is its own sector of the second-level cache, or a large part
+// of one: five layers, 64 to 128 channels, strides of 4 to 10, take 7.4 to 8.4 TB/s (k16 s10, 120000: 520 us, of products 346;
+// k8 s8, 8 of 64x64: 557, 311; TF32, H200, 2026-12-01), but where what the taps of all blocks of a multiprocessor see of a chunk stays
+// in its first-level cache (k8 s4, 16 of 32000: 194 us in chunks of 16 channels, 282 of 32).
+double strided_sectors_time(const KernelTraits &k, const Computation &c) {
+    const bool measured = k.counts_through_images && k.box_positions == 0 && k.operation == Operation::input_gradient &&
+                          !k.taps_as_channels;
+    constexpr int64_t least_stride = 4, sector = 32, first_level_bytes = 128 << 10;
+    constexpr double bytes_per_second = 8e12;
+    const int64_t stride = c.problem.width().stride, bytes = bytes_of(c.read_format.type);
+    if (!measured || stride < least_stride || !reads_given_lines(k, c)) return 0;
+    const int64_t of_chunk = k.weight_in_channel_multiple * area(k.block_positions);
+    if (of_chunk * stride * bytes * k.blocks_per_multiprocessor <= first_level_bytes) return 0;
+    const ProductBlocks work(k, c.problem);
+    return work.blocks * double(work.steps * of_chunk) * double(std::min(stride * bytes, sector)) / bytes_per_second;
+}
+
 // A product of few channels takes at least this where float32 are stored in channels_first while nothing else is done (1x1, 48 to
 // 320 channels, 4 x 30000: 86 us with packing, 16 to 288, 2 x 384x384: 143; TF32, H200, 2026-11-27).
 double stored_bytes_time(const KernelTraits &k, const Computation &c) {
@@ -112,8 +129,8 @@ double merged_stores_time(const KernelTraits &k, const Computation &c) {
 }  // namespace
 
 double least_moving_time(const KernelTraits &k, const Computation &c) {
-    return std::max({split_sectors_time(k, c), seen_bytes_time(k, c), stored_bytes_time(k, c), half_lines_time(k, c),
-                     merged_stores_time(k, c)});
+    return std::max({split_sectors_time(k, c), seen_bytes_time(k, c), strided_sectors_time(k, c), stored_bytes_time(k, c),
+                     half_lines_time(k, c), merged_stores_time(k, c)});
 }
 
 // 1x1 of 16 bits in channels_last, forward (five layers of 48 to 88 MB by nine kernels, H200, 2026-11-29). Blocks of other channels
