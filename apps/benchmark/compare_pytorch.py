@@ -225,12 +225,23 @@ def in_layout(task, channels_last):
 
 def ours(library, task, precision, packed_weights, channels_last=False, measured=False):
     sets, element_type = in_layout(task, channels_last), task.element_type
-    results = [torch.full(task.result_shape, math.nan, device=task.device, dtype=task.dtype)
-               .contiguous(memory_format=memory_format(task.problem.rank, channels_last)) for _ in task.sets]
+    in_memory = dict(memory_format=memory_format(task.problem.rank, channels_last))
+    results = [torch.full(task.result_shape, math.nan, device=task.device, dtype=task.dtype).contiguous(**in_memory)
+               for _ in task.sets]
     result_name = {"forward": "output"}.get(task.operation, task.operation)
 
     def addresses_of(i):
         return {**{name: tensor.data_ptr() for name, tensor in sets[i].items()}, result_name: results[i].data_ptr()}
+
+    def take_result(i):
+        """On a CPU the first, which is checked, is of NaNs; later ones are new, in memory freed just before, as PyTorch's are."""
+        if results[i] is None:
+            results[i] = torch.empty(task.result_shape, dtype=task.dtype, **in_memory)
+        result = results[i]
+        addresses = addresses_of(i)
+        if task.device == "cpu":
+            results[i] = None
+        return result, addresses
 
     options = dict(operation=task.operation, device=task.device, precision=precision, element_type=element_type,
                    layout="channels_last" if channels_last else "channels_first")
@@ -246,12 +257,12 @@ def ours(library, task, precision, packed_weights, channels_last=False, measured
             plan.pack_weight(tensors["weight"].data_ptr(), weight.data_ptr())
 
     def run(i):
-        addresses = addresses_of(i)
+        result, addresses = take_result(i)
         if packed_weights and plan.packed_weight_bytes:
             addresses["packed_weight"] = packed[i].data_ptr()
         stream = torch.cuda.current_stream().cuda_stream if task.device == "cuda" else None
         plan.run(workspace.data_ptr(), stream, **addresses)
-        return results[i]
+        return result
 
     name = precision if element_type == "float32" else element_type
     return Contender(f"ours {name}{' measured' * measured}{' channels_last' * channels_last}", name, task, run, plan.kernel)
