@@ -157,7 +157,7 @@ class Sum {
         const Expr all = terms * most_taps_, chunk = in_spots ? all : share_of(all, f_.size.chunk);
         f_.reduced.domain = RDom({{0, chunk}, {0, together}}, "reduced");
         f_.reduced.summed = f_.reduced.domain.x, f_.reduced.pair = f_.reduced.domain.y;
-        // Halide's bounds of a tile's cells count rows that lie between planes and images.
+        // Halide's bounds of a tile's cells count rows that lie between planes and images; what stores sums ends with the last cell.
         const Expr first_place = v.place / f_.size.positions * f_.size.positions;
         if (f_.size.only_cells && !f_.size.stores_sums)
             f_.reduced.domain.where(f_.reduced.summed < select(first_place < f_.cell_count(v.tile), chunk, 0));

@@ -49,7 +49,7 @@ class Storing {
         s.domain = domain({{0, vector}, {0, rounded_up(places_.length(), vector)}}, {{0, f_.size.channels}});
         RDom &r = s.domain;
         s.element = r[0], s.vector = r[1], s.phase_y = r[2], s.row = r[3], s.phase_z = r[4], s.lane = r[5];
-        name_outer(6), row_ = s.row;
+        name_outer(6);
         // The last vector of a row begins early. Rows of less than a vector are stored one by one.
         f_.whole_vectors = places_.length() >= vector;
         const Expr at = min(r[1] * vector, max(places_.length() - vector, 0)) + r[0];
@@ -76,7 +76,7 @@ class Storing {
         s.domain = domain({{0, vector}, {0, vector}, {0, rounded_up(run(), vector)}}, {{0, f_.size.channels / vector}});
         RDom &r = s.domain;
         s.element = r[0], s.lane = r[1], s.vector = r[2], s.phase_y = r[3], s.row = r[4], s.phase_z = r[5], s.lane_vector = r[6];
-        name_outer(7), row_ = s.row;
+        name_outer(7);
         const Expr lane = s.lane_vector * vector + s.lane;
         // The last vector of a run begins early. Runs of less than a vector are stored one by one.
         f_.whole_vectors = run() >= vector;
@@ -99,7 +99,7 @@ class Storing {
         s.domain = domain({{0, vector}, {0, f_.size.channels / vector}, {0, x().phases}, {0, places_.cells()}}, {});
         RDom &r = s.domain;
         s.element = r[0], s.vector = r[1], s.phase_x = r[2], s.cell = r[3], s.phase_y = r[4], s.row = r[5], s.phase_z = r[6];
-        name_outer(7), row_ = s.row;
+        name_outer(7);
         const Expr lane = s.vector * vector + s.element;
         const Expr at = s.cell * x().stride + s.phase_x - places_.early(s.segment);
         r.where(at >= 0 && at < places_.length());
@@ -159,17 +159,13 @@ class Storing {
         r.where(first < places_.cells_before(places_.rows_of(s.tile), s.tile));
         only_channels_there_are(lane);
         const Expr number = first + s.cell;
-        const Expr of_phase = s.phase_x + x().phases * (s.phase_y + phases_of(1) * s.phase_z);
-        const Expr result = f_.cell_results(promised(number, places_.most_cells(vector)), of_phase, s.segment, s.tile);
+        const Expr result = f_.cell_results(promised(number, places_.most_cells(vector)),
+                                            number_among_all(s.phase_x, s.phase_y, s.phase_z), s.segment, s.tile);
         r.where(result >= 0);
         const Expr sum = f_.sum(number, lane, panel(), live_phase(), 0, s.segment, s.tile, s.group);
         std::vector<Expr> index(rank_ + 3, 0);
         index[rank_] = promised(result + panel() * f_.size.channels + lane, channels()), index[rank_ + 1] = s.group;
-        const std::vector<Var> any(rank_ + 3);
-        const Expr finished = or_empty(lane, finish_(sum));
-        output_(any) = undef(finished.type());
-        output_(index) = finished;
-        f_.output = output_;
+        store_at(index, or_empty(lane, finish_(sum)));
     }
 
   private:
@@ -178,7 +174,7 @@ class Storing {
     const Places &places_;
     const Finish &finish_;
     const int rank_;
-    Expr row_;  ///< of a tile, that is stored
+    Expr row_;  ///< of a tile, that is stored; not defined: the loop's
 
     const FlatAxis &x() const { return places_.axes()[0]; }
     Expr extent(int d) const { return output_.dim(d).extent(); }
@@ -244,7 +240,7 @@ class Storing {
     }
     Expr row(int i) const {
         const auto &s = f_.stored;
-        return f_.stored_rows(row_, s.phase_y, s.phase_z, s.tile)[i];
+        return f_.stored_rows(row_.defined() ? row_ : Expr(s.row), s.phase_y, s.phase_z, s.tile)[i];
     }
     void only_what_there_is(const Expr &lane) {
         Halide::RDom &r = f_.stored.domain;
@@ -265,6 +261,10 @@ class Storing {
         if (rank_ > 1) number = number + live_phases_of(0) * min(phase_y, live_phases_of(1) - 1);
         if (rank_ > 2) number = number + live_phases_of(0) * live_phases_of(1) * min(phase_z, live_phases_of(2) - 1);
         return number;
+    }
+    /// Those without taps are counted, too.
+    Expr number_among_all(const Expr &phase_x, const Expr &phase_y, const Expr &phase_z) const {
+        return phase_x + x().phases * (phase_y + phases_of(1) * phase_z);
     }
     Expr has_taps() const {
         const auto &s = f_.stored;
@@ -320,10 +320,8 @@ class Storing {
             result = result + of_axis * output_.dim(d).stride();
         }
         const Expr number = first + cell * places_.cell_step(v.tile);
-        const Expr of_phase = r[3] + x().phases * (r[4] + phases_of(1) * r[5]);
-        const Expr all_phases = x().phases * phases_of(1) * phases_of(2);
-        f_.cell_results(promised(number, places_.most_cells(vector)), promised(of_phase, all_phases), v.segment, v.tile) =
-            select(there_is, result, -1);
+        const Expr of_phase = promised(number_among_all(r[3], r[4], r[5]), x().phases * phases_of(1) * phases_of(2));
+        f_.cell_results(promised(number, places_.most_cells(vector)), of_phase, v.segment, v.tile) = select(there_is, result, -1);
     }
 
     void interleave() {
@@ -397,6 +395,9 @@ class Storing {
         for (int d = 1; d < rank_; d++) index.push_back(promised(row(d - 1), extent(d)));
         index.insert(index.end(), {promised(panel() * f_.size.channels + lane, channels()), s.group,
                                    promised(row(rank_ - 1), places_.images())});
+        store_at(index, finished);
+    }
+    void store_at(const std::vector<Expr> &index, const Expr &finished) {
         const std::vector<Halide::Var> any(rank_ + 3);
         output_(any) = Halide::undef(finished.type());
         output_(index) = finished;

@@ -23,9 +23,9 @@
 // - Turned, where channels lie apart: blocks of vectors of cells x vectors of channels are turned by shuffles as they are copied,
 //   and results as they are stored, by runs of whole planes, images or rows: a table tells where each result of a run is.
 // - From channels_last to channels_last (stores_sums): a register tile's sums are stored from its registers, where a table tells
-//   each cell's results to lie, and zeros are written to gaps alone. Input gradients took 0.8 of the time of results that wait in
-//   the second cache (a Xeon, Sapphire Rapids, 2026-12-01, percent of 213 GFLOP/s: k2 s2 128<-128 37x37 64 %, k4 s2 64<-3 256x256
-//   60 %); tiles of 6 places x 4 vectors read fewest operands where channels fill them.
+//   each cell's results to lie, and zeros are written to gaps alone. Input gradients took 0.86 of the time of results that wait in
+//   the second cache (a Xeon, Sapphire Rapids, 2026-12-01, percent of 190 GFLOP/s: k2 s2 128<-128 37x37 68 %, k4 s2 64<-3 256x256
+//   65 %); tiles of 6 places x 4 vectors read fewest operands where channels fill them.
 // - Joined terms: channels and taps are one loop, a table tells where each reads, and the picture is copied as it lies.
 // - Pairs of bfloat16: `pair` is vectorized atomically inside of the channels, of which Halide makes vdpbf16ps.
 // - Tiles of pairs: loops over 32 places, 32 channels and 8 or 16 pairs stay serial, and compiler/passes/matrix_tiles.h makes AMX
@@ -72,6 +72,12 @@ inline void stage_places(FlatGemmFuncs &f, bool row_by_row = false,
         for (int stride : {1, 2, 3, 4})
             if (stride <= 2 || f.copies[i].width == f.size.vector) copy.specialize(are_dense && f.read_stride == stride);
     }
+}
+
+/// Zeros in gaps alone, in vectors of places; a schedule says more.
+inline Halide::Stage clear_gaps(FlatGemmFuncs &f) {
+    return f.staged.update(0).allow_race_conditions()
+        .reorder({f.zeroed[0], f.zeroed[1], f.v.summed, f.zeroed[2], f.v.plane});
 }
 
 /// The body of a weight gradient's loops over tiles and their segments has one of each. Halide sees that by itself only where it
@@ -317,12 +323,10 @@ struct CpuProduct : CpuSchedule {
     void clear_gaps_of_channels(FlatGemmFuncs &f) const {
         const FlatGemmVars &v = f.v;
         f.gaps.compute_at(f.output, work);
-        Halide::Stage zeros = f.staged.update(0);
-        zeros.allow_race_conditions();
-        if (f.size.joined_terms) zeros.reorder({f.zeroed[0], f.zeroed[1], v.summed, f.zeroed[2], v.plane}).vectorize(f.zeroed[0]);
-        else
-            zeros.reorder({v.summed, f.zeroed[0], f.zeroed[1], f.zeroed[2], v.plane})
-                .vectorize(v.summed, f.size.vector, Halide::TailStrategy::GuardWithIf);
+        Halide::Stage zeros = clear_gaps(f);
+        if (f.size.joined_terms) zeros.vectorize(f.zeroed[0]);
+        else zeros.reorder({v.summed, f.zeroed[0], f.zeroed[1]})
+            .vectorize(v.summed, f.size.vector, Halide::TailStrategy::GuardWithIf);
     }
 
     // Results of a panel are allocated once a task. Whole register tiles are computed, so what they see must be set: denormal

@@ -48,12 +48,6 @@ inline void pair_input(FlatWeightGradientFuncs &f) {
     f.input_pairs.bound_extent(v.pair, 2).bound_extent(v.lane, f.lanes).unroll(v.pair);
 }
 
-/// Zeros in gaps of the output gradient.
-inline Halide::Stage clear_gaps(FlatWeightGradientFuncs &f) {
-    return f.staged.update(0).allow_race_conditions()
-        .reorder({f.zeroed[0], f.zeroed[1], f.v.summed, f.zeroed[2], f.v.plane});
-}
-
 /// Copies of the input: blocks of vectors of cells that are turned in registers, or vectors of channels where those are neighbours.
 inline void stage_input(FlatWeightGradientFuncs &f, const Halide::RVar &segment, const Halide::RVar &work) {
     using namespace Halide;

@@ -35,7 +35,7 @@ class FlatTime {
     FlatTime(const KernelTraits &k, const Problem &p, TensorFormat read, TensorFormat written, bool shared)
         : k_(k), p_(p), channels_(k, p), tiles_(flat_tiles(k, p, shared)), taps_(double(taps(p))),
           forward_(k.operation == Operation::forward),
-          forward_product_(forward_ && !k.packs_groups && (!(k.any_layout || k.stores_sums) || k.places_of_any_layout)),
+          forward_product_(forward_ && !k.packs_groups && (!reads_as_given() || k.places_of_any_layout)),
           gradient_product_(!forward_ && !k.packs_groups),
           turns_copies_(k.turns_channels && !k.taps_innermost),
           reads_apart_(is_apart(read, forward_ ? input_positions(p) : output_positions(p))),
