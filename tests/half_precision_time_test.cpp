@@ -34,6 +34,23 @@ TEST_F(HalfPrecisionTime, GathersWaitForPositionsAndForChannels) {
         EXPECT_GT(estimate_of(gather, problem, first), 1.2 * estimate_of(products + "maps_t1c64", problem, first)) << problem;
 }
 
+// Output gradients of 3 and 8 channels: 316 beside 439, 17 and 29; of 32 channels 36 beside 23.
+TEST_F(HalfPrecisionTime, WindowsOfNarrowRowsTakeLonger) {
+    for (const char *problem : {"n8ic1024oc3ih128iw128kh5kw5ph2pw2", "n4ic256oc8ih64iw64kh5kw5ph2pw2"})
+        EXPECT_LT(estimate_of(products + "c8x64", problem, last), estimate_of(products + "maps_w5", problem, last)) << problem;
+    const char *const wide = "n4ic64oc32ih128iw128kh5kw5";
+    EXPECT_LT(estimate_of(products + "maps_w5", wide, last), estimate_of(products + "c32x64", wide, last));
+}
+
+// Few threads, each of whose products waits for its loads: 9 beside 30, 12 beside 35.
+TEST_F(HalfPrecisionTime, GathersOfManyChannelsWaitForEach) {
+    const std::string gradient = "input_gradient_f16_cuda_";
+    for (const char *problem : {"n4ic2oc32ih32iw32kh4kw4sh2sw2ph1pw1", "n64ic2oc64ih14iw14kh3kw3ph1pw1"})
+        EXPECT_GT(estimate_of(gradient + "gather_any_any_few", problem, first),
+                  1.5 * estimate_of(gradient + "implicit_gemm_any_ncdhw_taps_64x128", problem, first))
+            << problem;
+}
+
 // Four blocks, of one to four taps: 5.1, of which products are a third.
 TEST_F(HalfPrecisionTime, WhatComesBesideProductsIsNoLongerOfManyTaps) {
     EXPECT_LT(estimate_of("forward_f16_cuda_implicit_gemm_any_nhwc_weight_maps_128x64",

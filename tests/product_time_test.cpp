@@ -112,6 +112,24 @@ TEST(ProductTime, OfBoxesOfHalfALineIsOfReadingTwiceBeyondTheCache) {
     EXPECT_LT(time_of(k, eight_taps), bytes / 2.5e12) << "lines are whole";
 }
 
+// The output gradient is 205 MB, of which memory brings each tap's boxes.
+TEST(ProductTime, OfStridedBoxesBeyondTheCacheIsOfReadingThemForEachTap) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
+    k.box_positions = 256, k.weight_in_channel_multiple = 64, k.h200_tflops = 2000;
+    const double boxes = 2.0 * 16 * 112 * 112 * 16 * 128;
+    EXPECT_GT(time_of(k, "n16ic32oc128ih112iw112kh4kw4sh2sw2ph1pw1"), 0.99 * boxes / 4.3e12);
+    EXPECT_LT(time_of(k, "n4ic32oc128ih112iw112kh4kw4sh2sw2ph1pw1"), 0.8 * boxes / 4 / 4.3e12) << "the cache has it";
+    EXPECT_LT(time_of(k, "n64ic32oc128ih112iw112kh4kw4ph1pw1"), 0.8 * 4 * boxes / 4.3e12) << "neighbours are read together";
+}
+
+TEST(ProductTime, OfBoxesOfFloatsThatSplitSectorsIsOfOneSectorMore) {
+    KernelTraits k = kernel(Operation::input_gradient, ElementType::float32, Layout::channels_last);
+    k.box_positions = 256, k.weight_in_channel_multiple = 16, k.h200_tflops = 2000;
+    const char *const strided = "n6ic96oc12ih256iw256kh8kw8sh4sw4ph2pw2";
+    const double whole = time_of(k, "n6ic96oc16ih256iw256kh8kw8sh4sw4ph2pw2");
+    EXPECT_GT(time_of(k, strided), 1.2 * whole);
+}
+
 TEST(ProductTime, OfCopiesOfSomeGroupsIsOfReadingTheOthers) {
     KernelTraits k = kernel(Operation::input_gradient, ElementType::float16, Layout::channels_last);
     k.taps_as_channels = true, k.out_channel_multiple = 8, k.weight_in_channel_multiple = 64;

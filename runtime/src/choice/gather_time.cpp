@@ -82,6 +82,15 @@ double few_channels_time(const Problem &p, double sums, double seconds_of_produc
     return begin + sums * (sum + addresses + scattered * seconds_of_products);
 }
 
+// A thread that has one position and goes through more channels waits for each product's loads, however few threads there are (one
+// and two channels from 24 to 128, k3 to k5, 4,096 to 32,768 positions: 47 to 81 ns a product in float16, 58 to 98 in float32; H200,
+// 2026-12-01).
+double loads_in_turn_time(const KernelTraits &k, const Computation &c) {
+    const double product = bytes_of(c.read_format.type) == 2 ? 6.5e-8 : 7.5e-8;
+    const bool measured = k.operation == Operation::input_gradient && k.any_layout && k.parts == 1;
+    return measured ? product * products_of_sum(k, c.problem) : 0;
+}
+
 /// The windows of taps that a thread goes through along the axis of its parts.
 struct TapWindows {
     int64_t count;
@@ -155,7 +164,8 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double sums = double(k.parts * k.block_channels) * std::max(threads, least_threads);
     const double seconds_of_products = 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12);
     if (sums_few_channels(k, c)) return few_channels_time(p, sums / size, seconds_of_products);
-    return sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c);
+    const double all = sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c);
+    return std::max(all, loads_in_turn_time(k, c));
 }
 
 // One thread computes an element, its products one after another, from memory: 0.04 to 0.12 us each (H200, 2026-11-22), and half

@@ -32,14 +32,16 @@ bool reads_given_lines(const KernelTraits &k, const Computation &c) {
 // the copy engine reads all of a row, however few channels it has, and a sector more (k2, 80 from 40 channels, 512x512,
 // in seven kernels: 3.4 to 3.7 TB/s; H200, 2026-11-22). Others come in less time than products take (k4 s2, 96 from
 // 48). Pictures that are packed count where they have three axes (k5 s2, 192 from 24 channels, 32 x 6x12x12, by
-// 256 x 64: 256 us, and so estimated), by the channels that they have then.
+// 256 x 64: 256 us, and so estimated), by the channels that they have then. Boxes of 64 bytes of float32 that lie a stride apart take
+// 4.5 TB/s (k8 s4, 96 from 12 channels, 6 x 256x256, in five kernels: 809 to 1566 us, within 0.06; H200, 2026-12-01).
 double split_sectors_time(const KernelTraits &k, const Computation &c) {
-    constexpr int64_t sector = 32;
-    constexpr double bytes_per_second = 3.6e12;
+    constexpr int64_t sector = 32, half_a_line = 64;
     const Problem &p = c.problem;
     const int64_t bytes = bytes_of(k.output.type);
-    const bool measured = k.operation == Operation::input_gradient && (channels_innermost(k.input) || k.rank == 3);
-    if (k.box_positions == 0 || !measured || bytes != 2 || channels_of_pixel(k, c) * bytes % sector == 0) return 0;
+    const double bytes_per_second = bytes == 2 ? 3.6e12 : 4.5e12;
+    const bool measured = k.operation == Operation::input_gradient && (channels_innermost(k.input) || k.rank == 3) &&
+                          (bytes == 2 || (bytes * k.weight_in_channel_multiple == half_a_line && p.width().stride > 1));
+    if (k.box_positions == 0 || !measured || channels_of_pixel(k, c) * bytes % sector == 0) return 0;
     const double rows = double(area(k.block_positions)) + (maps_weights(k) ? double(k.block_channels) : 0);
     const ProductBlocks work(k, p);
     return work.blocks * double(work.steps) * rows * double(bytes * k.weight_in_channel_multiple + sector) / bytes_per_second;
@@ -109,6 +111,20 @@ double half_lines_time(const KernelTraits &k, const Computation &c) {
     return std::min(between, seen) > held_bytes ? 2 * seen / bytes_per_second : 0;
 }
 
+// Boxes of whole lines of output gradients that are large beside the second-level cache come from memory again for each tap, where
+// those that their taps leave out lie between (k4 s2, 32 channels from 64 to 128, 103 to 270 MB, by tiles of 128 x 64 to 256 x 128:
+// 3.6 to 4.4 TB/s; float16, channels_last, H200, 2026-12-01).
+double strided_boxes_time(const KernelTraits &k, const Computation &c) {
+    constexpr double held_bytes = 8e7, bytes_per_second = 4.3e12;
+    const Problem &p = c.problem;
+    const int64_t bytes = bytes_of(k.output.type), box = bytes * k.weight_in_channel_multiple;
+    const bool measured = k.box_positions > 0 && maps_weights(k) && k.operation == Operation::input_gradient &&
+                          channels_innermost(k.input) && bytes == 2 && !c.packed_rows && p.width().stride > 1;
+    if (!measured || box < 128 || double(bytes) * double(p.output_elements()) * share_seen(p) < held_bytes) return 0;
+    const ProductBlocks work(k, p);
+    return work.blocks * double(work.steps) * double(area(k.block_positions)) * double(box) / bytes_per_second;
+}
+
 // Phases of a row fill lines of the second-level cache one after the other, which memory takes at least this long to merge once
 // outputs are larger than that cache. Such phases have blocks of their own (k3 s2 d2, 32 to 64 channels, 16 x 131072, TF32: 1218
 // us, by pairs of phases 715; k1 s2 of three axes, 64 to 32, 2 x 64^3: 742 and 365, float16 346 and 259), or are rows of tiles
@@ -130,7 +146,7 @@ double merged_stores_time(const KernelTraits &k, const Computation &c) {
 
 double least_moving_time(const KernelTraits &k, const Computation &c) {
     return std::max({split_sectors_time(k, c), seen_bytes_time(k, c), strided_sectors_time(k, c), stored_bytes_time(k, c),
-                     half_lines_time(k, c), merged_stores_time(k, c)});
+                     half_lines_time(k, c), strided_boxes_time(k, c), merged_stores_time(k, c)});
 }
 
 // 1x1 of 16 bits in channels_last, forward (five layers of 48 to 88 MB by nine kernels, H200, 2026-11-29). Blocks of other channels

@@ -89,6 +89,12 @@ double copies_time(const KernelTraits &k, const Problem &p, const ChannelsLastPa
 // Of channels_last, in TF32.
 bool reads_boxes_of_floats(const KernelTraits &k) { return k.vectors_of_channels && k.box_positions > 0; }
 
+// How much longer windows take that read rows of 16 bytes: output gradients of up to 8 channels of 16 bits (k5, 3 to 8 channels, in
+// channels_last 1.49 to 1.6 times what others take, of 16 to 128 channels 0.91 to 1.0; H200, 2026-12-01).
+double narrow_rows_factor(const KernelTraits &k, const ChannelsLastParts &cut) {
+    return k.box_positions > 0 && k.window > 1 && cut.output_channels * bytes_of(k.input.type) <= 16 ? 1.55 : 1;
+}
+
 // What the stores of a block are worth, in positions.
 double worth_a_store(const KernelTraits &k, double element) {
     if ((sums_as_it_lies(k) || k.vectors_of_channels) && k.box_positions == 0) return 16;
@@ -141,7 +147,7 @@ double implicit_gemm_time(const KernelTraits &k, const Computation &c, const Mac
     const double element = bytes_of(c.read_format.type);  // in bytes
     const double blocks = double(cut.bands) * double(blocks_of_part(p, k));
     const double computing = products_time(k, blocks, double(cut.band_positions) + worth_a_store(k, element), machine) /
-                             share_of_rate(k, blocks, machine) * lone_sectors_factor(k, p);
+                             share_of_rate(k, blocks, machine) * lone_sectors_factor(k, p) * narrow_rows_factor(k, cut);
     const double products = double(cut.slices) * std::max(computing, copies_time(k, p, cut, blocks, machine));
     const double input = element * p.batch * cut.input_elements, output = element * p.batch * cut.output_elements;
     const double packing = packing_time(c, cut, input, output);
