@@ -66,6 +66,17 @@ double addresses_factor(const KernelTraits &k, const Computation &c) {
     return few && taps(p) >= 16 ? 1.35 : 1;
 }
 
+// Input gradients in channels_last of few channels, whose lanes read pixels that lie apart: 1.25 to 1.5 times as long as of 80 and 96
+// channels (six layers of 4 to 32 channels, k2 to k8); where a pixel has several lines of the cache, which do not stay there until
+// others of their channels are read, 3.6 times (k7 s2, 4 from 256, 1.1 GB: 9.8 ms; float32, H200, 2026-12-01).
+double pixels_apart_factor(const KernelTraits &k, const Computation &c) {
+    constexpr int64_t few = 32, fewest_summed = 5, lines = 512;
+    const Problem &p = c.problem;
+    const bool measured = k.operation == Operation::input_gradient && !k.any_layout && channels_innermost(k.input);
+    if (!measured || p.in_channels / p.groups > few || p.out_channels / p.groups < fewest_summed) return 1;
+    return bytes_of(c.read_format.type) * p.out_channels >= lines ? 3.6 : 1.35;
+}
+
 // Lines of few summed channels stay in the first cache until their next taps.
 bool sums_few_channels(const KernelTraits &k, const Computation &c) {
     constexpr int64_t few = 8;
@@ -164,7 +175,8 @@ double gather_time(const KernelTraits &k, const Computation &c, const Machine &m
     const double sums = double(k.parts * k.block_channels) * std::max(threads, least_threads);
     const double seconds_of_products = 2 * products_of_sum(k, p) / (k.h200_tflops * 1e12);
     if (sums_few_channels(k, c)) return few_channels_time(p, sums / size, seconds_of_products);
-    const double all = sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c);
+    const double all = sums / size * (seconds_of_sum + seconds_of_products) * scattered_loads(k, c) * addresses_factor(k, c) *
+                       pixels_apart_factor(k, c);
     return std::max(all, loads_in_turn_time(k, c));
 }
 
